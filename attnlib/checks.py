@@ -1,0 +1,76 @@
+"""Turn what a caller passes into arrays of real numbers, or say which argument is wrong and why."""
+
+import math
+import numbers
+
+import numpy as np
+
+
+def as_float(name: str, value) -> np.ndarray:
+    """Return ``value`` as a floating array; integers and booleans become float64.
+
+    Raises ``TypeError`` for complex, object, string and masked arrays,
+    ``ValueError`` for ragged lists; both name the argument.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and its mask would be lost: pass attn_mask")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise TypeError(f"{name} has dtype {array.dtype}; expected float, integer or bool")
+    return array
+
+
+def as_rows(name: str, value, axes: str) -> np.ndarray:
+    """Return ``value`` as a floating array with at least two axes, tokens as rows."""
+    array = as_float(name, value)
+    if array.ndim < 2:
+        mistake = f": one vector is a table of one row, {name}[None, :]" if array.ndim else ""
+        raise ValueError(f"{name} has shape {array.shape}; expected {axes}{mistake}")
+    return array
+
+
+def promote(*arrays: np.ndarray) -> tuple[np.dtype, np.dtype]:
+    """Return ``(result, compute)``: half precision is computed in float32, given back in half."""
+    result = np.result_type(*arrays).newbyteorder("=")
+    return result, np.dtype(np.float32) if result == np.float16 else result
+
+
+def product(names: str, A: np.ndarray, B: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return ``A @ B + b`` in the promoted dtype; finite inputs never give inf or nan.
+
+    Raises ``ValueError`` when finite inputs overflow the dtype.
+    """
+    inputs = [x for x in (A, B, b) if isinstance(x, np.ndarray)]
+    result, compute = promote(*inputs)
+    with np.errstate(all="ignore"):
+        out = (A.astype(compute) @ B.astype(compute) + b).astype(result)
+    if not np.isfinite(out).all() and all(np.isfinite(x).all() for x in inputs):
+        raise ValueError(f"{names}: the products exceed the range of {result}; pass a wider dtype")
+    return out
+
+
+def broadcast(**leading: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the common leading axes, or name the arguments whose axes do not fit together."""
+    try:
+        return np.broadcast_shapes(*leading.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {axes}" for name, axes in leading.items())
+        raise ValueError(f"leading axes do not broadcast together: {listed}") from None
+
+
+def as_scale(scale, d_k: int) -> float:
+    """Return the factor on the scores: 1/√d_k by default; a given scale *replaces* it."""
+    if scale is None:
+        return 1.0 / math.sqrt(d_k)
+    if isinstance(scale, np.ndarray) and scale.ndim == 0:
+        scale = scale[()]
+    if isinstance(scale, (bool, np.bool_)) or not isinstance(scale, (numbers.Real, np.floating)):
+        raise TypeError(f"scale is {scale!r}; expected one real number, or None for 1/sqrt(d_k)")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale is {scale}; expected a finite number, or None for 1/sqrt(d_k)")
+    return float(scale)

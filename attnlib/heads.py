@@ -1,0 +1,196 @@
+"""Real heads: their weights, the states they read, and every stage of one read."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attnlib.attention import attention, check_inputs
+from attnlib.checks import as_float
+from attnlib.scores import project, score_table
+
+DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Every stage of one read: softmax(Q Kᵀ · scale) V, tokens as rows.
+
+    ``H`` (…, n, d_model), ``Q`` and ``K`` (…, n, d_k), ``V`` (…, n, d_v); ``scores`` = Q Kᵀ,
+    ``scaled`` = scores · scale and ``weights``, each (…, n, n): rows are requesters, columns
+    candidates; ``output`` (…, n, d_v); ``tokens``, n words, or ``None``.
+    """
+
+    H: np.ndarray
+    Q: np.ndarray
+    K: np.ndarray
+    V: np.ndarray
+    scores: np.ndarray
+    scaled: np.ndarray
+    weights: np.ndarray
+    output: np.ndarray
+    tokens: tuple[str, ...] | None = None
+
+    STAGES = ("H", "Q", "K", "V", "scores", "scaled", "weights", "output")
+
+    def __repr__(self) -> str:
+        return f"Read({', '.join(f'{name} {getattr(self, name).shape}' for name in self.STAGES)})"
+
+    def _repr_html_(self) -> str:
+        """Show the shapes, and the table of weights of one read (the first, if there are more)."""
+        shapes = "".join(
+            f"<tr><th scope='row'>{name}</th><td>{getattr(self, name).shape}</td></tr>"
+            for name in self.STAGES
+        )
+        weights = self.weights.reshape(-1, *self.weights.shape[-2:])[:1]
+        rows, names = "", [escape(t) for t in self.tokens or map(str, range(weights.shape[-1]))]
+        for name, row in zip(names, weights[0] if len(weights) else [], strict=False):
+            cells = "".join(f"<td>{w:.2f}</td>" for w in row)
+            rows += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
+        head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+        return (
+            f"<table><caption>shapes</caption>{shapes}</table>"
+            f"<table><caption>weights: rows requesters, columns candidates</caption>"
+            f"<tr><td></td>{head}</tr>{rows}</table>"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One attention head: three projections of a state.
+
+    ``W_Q`` and ``W_K`` (d_model, d_k), ``W_V`` (d_model, d_v), stored (in, out); the biases
+    ``b_Q``, ``b_K`` (d_k,) and ``b_V`` (d_v,) are optional. Raises ``TypeError`` or
+    ``ValueError`` when a shape or a dtype does not fit.
+    """
+
+    W_Q: np.ndarray
+    W_K: np.ndarray
+    W_V: np.ndarray
+    b_Q: np.ndarray | None = None
+    b_K: np.ndarray | None = None
+    b_V: np.ndarray | None = None
+    name: str = ""
+    description: str = ""
+
+    def __post_init__(self):
+        for field in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"):
+            value = getattr(self, field)
+            if value is None and field.startswith("b"):
+                continue
+            array = as_float(field, value)
+            if array.ndim != (1 if field.startswith("b") else 2):
+                axes = "(d,)" if field.startswith("b") else "(d_model, d)"
+                raise ValueError(f"{field} has shape {array.shape}; expected {axes}")
+            object.__setattr__(self, field, array)
+        if self.W_K.shape != self.W_Q.shape:
+            raise ValueError(f"W_K has shape {self.W_K.shape}; expected W_Q's {self.W_Q.shape}")
+        if self.W_V.shape[0] != self.W_Q.shape[0]:
+            raise ValueError(f"W_V has {self.W_V.shape[0]} rows; W_Q has {self.W_Q.shape[0]}")
+        for role in "QKV":
+            bias, width = getattr(self, f"b_{role}"), getattr(self, f"W_{role}").shape[1]
+            if bias is not None and bias.shape != (width,):
+                raise ValueError(f"b_{role} has shape {bias.shape}; expected ({width},)")
+
+    def __repr__(self) -> str:
+        return (
+            f"Head({self.name!r}, W_Q {self.W_Q.shape}, W_V {self.W_V.shape}: {self.description})"
+        )
+
+    def views(self, H: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return Q, K, V: H W + b for each role, (…, n, d_k) twice and (…, n, d_v)."""
+        return (
+            project(H, self.W_Q, self.b_Q),
+            project(H, self.W_K, self.b_K),
+            project(H, self.W_V, self.b_V),
+        )
+
+    def read(
+        self,
+        H: ArrayLike,
+        tokens: Sequence[str] | None = None,
+        *,
+        attn_mask: ArrayLike | None = None,
+        is_causal: bool = False,
+        scale: float | None = None,
+        empty: str = "raise",
+    ) -> Read:
+        """Return every stage of the read of ``H`` (…, n, d_model); options as in ``attention``.
+
+        Raises ``ValueError`` when ``tokens`` does not name each row of ``H`` once.
+        """
+        H = as_float("H", H)
+        Q, K, V = self.views(H)
+        if tokens is not None and len(tokens) != H.shape[-2]:
+            raise ValueError(f"tokens has {len(tokens)} entries, H has {H.shape[-2]} rows")
+        options = dict(attn_mask=attn_mask, is_causal=is_causal, scale=scale, empty=empty)
+        output, weights = attention(Q, K, V, return_weights=True, **options)
+        scores = score_table(Q, K)
+        scaled = scores * scores.dtype.type(check_inputs(Q, K, V, **options).scale)
+        names = None if tokens is None else tuple(tokens)
+        return Read(H, Q, K, V, scores, scaled, weights, output, names)
+
+
+def list_heads() -> list[str]:
+    """Return the names of the stored heads; L3H1 is head 1 of layer 3, both counted from 0."""
+    return sorted(path.stem for path in (DATA / "heads").glob("*.npz"))
+
+
+def list_sentences() -> list[str]:
+    """Return the sentences whose states are stored."""
+    return sorted(path.stem.replace("-", " ") for path in (DATA / "states").glob("*.npz"))
+
+
+def load_head(name: str) -> Head:
+    """Return a stored head of all-MiniLM-L6-v2, in float32; ``ValueError`` lists the names."""
+    with _open("heads", name, list_heads(), "head") as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    description = str(arrays.pop("description"))
+    return Head(**arrays, name=name, description=description)
+
+
+def load_states(sentence: str, layer: int) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return ``(tokens, H)``: the tokens and the states (n, 384) that the heads of ``layer`` read.
+
+    Raises ``ValueError`` for an unknown sentence or layer, with those that exist.
+    """
+    with _open("states", sentence, list_sentences(), "sentence") as stored:
+        layers = sorted(int(key[1:]) for key in stored.files if key[0] == "H")
+        if isinstance(layer, bool) or layer not in layers:
+            raise ValueError(f"layer is {layer!r}; states are stored for layers {layers}")
+        return tuple(stored["tokens"].tolist()), stored[f"H{layer}"]
+
+
+def load_reference(sentence: str, head: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``(weights, output)`` (n, n) and (n, 32) as the real model computed them."""
+    _known(head, list_heads(), "head")
+    with _open("states", sentence, list_sentences(), "sentence") as stored:
+        return stored[f"{head}_weights"], stored[f"{head}_output"]
+
+
+def load_statistics(quantity: str | None = None) -> list[dict[str, str | float | int]]:
+    """Return what was measured on many sentences, each row with its sample size ``n``.
+
+    With ``quantity``, only the rows of that name; ``ValueError`` names those that exist.
+    """
+    with open(DATA / "statistics.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows = [row | {"value": float(row["value"]), "n": int(row["n"])} for row in rows]
+    if quantity is None:
+        return rows
+    _known(quantity, sorted({row["quantity"] for row in rows}), "quantity")
+    return [row for row in rows if row["quantity"] == quantity]
+
+
+def _known(name, names: list[str], kind: str) -> None:
+    if name not in names:
+        raise ValueError(f"unknown {kind} {name!r}; there are: {', '.join(names)}")
+
+
+def _open(folder: str, name, names: list[str], kind: str):
+    _known(name, names, kind)
+    return np.load(DATA / folder / f"{name.replace(' ', '-')}.npz")

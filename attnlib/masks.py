@@ -1,0 +1,55 @@
+"""Masks: which candidates a requester may read, and what is added to its scores."""
+
+import numpy as np
+
+from attnlib.checks import as_float
+
+BOTH_MEANINGS = (
+    "attn_mask holds only 0 and 1, which has two readings: pass a bool array where True means "
+    "'may be read', or a float array that is *added* to the scores (0 to keep, -inf to forbid)"
+)
+
+
+def as_mask(attn_mask, n_q: int, n_k: int) -> np.ndarray:
+    """Return ``attn_mask`` as a bool or float array (…, n_q, n_k), or say what is wrong with it."""
+    mask = attn_mask if isinstance(attn_mask, np.ndarray) else np.asarray(attn_mask)
+    if mask.dtype != bool:
+        whole_numbers = mask.dtype.kind in "iu"
+        mask = as_float("attn_mask", attn_mask)
+        top = mask.max(initial=-np.inf)
+        if top == 1 and ((mask == 0) | (mask == 1)).all():
+            raise ValueError(BOTH_MEANINGS)
+        if whole_numbers:
+            raise TypeError("attn_mask holds integers; pass bool (True = may be read) or float")
+        if not top < np.inf:
+            raise ValueError("attn_mask holds nan or +inf; expected finite numbers or -inf")
+    if mask.shape[-2:] != (n_q, n_k):
+        raise ValueError(
+            f"attn_mask has shape {mask.shape}; expected (…, {n_q}, {n_k}), one row a requester. "
+            "A padding mask (batch, n_k) becomes one by "
+            "np.broadcast_to(mask[:, None, :], (batch, n_q, n_k))"
+        )
+    return mask
+
+
+def split_mask(
+    mask: np.ndarray | None, is_causal: bool, n_q: int, n_k: int, offset: int = 0, peak=-np.inf
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | float]:
+    """Return ``(keep, bias, peak)``: who may be read (bool), and what is added to the scores.
+
+    ``None`` stands for "everybody" and "nothing". Causal is top-left: query i reads
+    candidates 0..i, on rectangular tables too. Each row's largest bias, ``peak``, is subtracted
+    from the row; no weight depends on it, and scores next to a common -1e9 keep their digits.
+    For a block of a larger table, ``offset`` is its first row minus its first column, and the
+    argument ``peak`` the largest bias of each row so far.
+    """
+    bias, reach = None, np.tri(n_q, n_k, offset, dtype=bool) if is_causal else None
+    if mask is None:
+        return reach, bias, peak
+    keep = mask
+    if mask.dtype != bool:
+        keep, where = mask != -np.inf, True if reach is None else reach
+        peak = np.maximum(peak, mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where))
+        with np.errstate(all="ignore"):
+            bias = np.where(keep, mask - peak, 0)
+    return keep if reach is None else keep & reach, bias, peak
