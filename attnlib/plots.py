@@ -15,9 +15,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from attnlib.checks import as_float
-from attnlib.palette import INK, color
+from attnlib.palette import INK, ROLES, color
 
-REQUESTER, CANDIDATE = "requester", "candidate"
+REQUESTER, CANDIDATE, SCORE, WEIGHT = "requester", "candidate", "score", "weight"
 PARTS = (
     ("softmax", r"$\mathrm{softmax}$", "weight"),
     ("(", r"$($", "state"),
@@ -71,7 +71,24 @@ def _names(name: str, tokens: Sequence[str] | None, count: int) -> list[str]:
     return [str(token) for token in tokens]
 
 
-def _heatmap(table, rows, columns, role, limits, numbers, row, column, ax) -> Axes:
+def heatmap(
+    table: ArrayLike,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    role: str = "weight",
+    numbers: bool | None = None,
+    row: int | None = None,
+    column: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table (n_q, n_k) of scores or weights: rows requesters, columns candidates.
+
+    White is 0, the role's colour positive, grey negative; weights have the fixed range 0 to 1.
+    ``rows`` and ``columns`` name
+    the tokens (columns default to the rows). ``numbers`` writes them into the cells (default: up
+    to 12 columns). ``row`` and ``column`` outline one of each.
+    """
     table = as_float("table", table)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"table has shape {table.shape}; expected (n_q, n_k), at least one each")
@@ -79,12 +96,14 @@ def _heatmap(table, rows, columns, role, limits, numbers, row, column, ax) -> Ax
     rows = _names("rows", rows, table.shape[0])
     n_q, n_k = table.shape
     ax = _axes(ax, (1.4 + 0.62 * n_k, 1.0 + 0.5 * n_q))
-    shades = LinearSegmentedColormap.from_list(role, ["#f6f4f8", color(role), "#22182e"])
-    low, high = limits
-    ax.imshow(table, cmap=shades, vmin=low, vmax=high + 0.35 * (high - low), aspect="auto")
+    shown = np.abs(table[np.isfinite(table)])
+    top = 1.0 if role == "weight" else shown.max(initial=0) or 1.0
+    steps = [(0, "#4d535b"), (0.5, "#f6f4f8"), (0.85, color(role)), (1, "#22182e")]
+    shades = LinearSegmentedColormap.from_list(role, steps)
+    image = ax.imshow(table, cmap=shades, vmin=-top, vmax=top, aspect="auto")
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
-            dark = number > low + 0.5 * (high - low)
+            dark = np.dot(image.to_rgba(number)[:3], (0.3, 0.59, 0.11)) < 0.55
             digits = 2 if role == "weight" else 1
             text = f"{round(number, digits) + 0.0:.{digits}f}"
             ax.text(
@@ -96,49 +115,12 @@ def _heatmap(table, rows, columns, role, limits, numbers, row, column, ax) -> Ax
     ax.spines[:].set_visible(False)
     ax.set_xlabel(CANDIDATE)
     ax.set_ylabel(REQUESTER)
-    for place, (x, y, width, height) in (
-        (row, (-0.5, (row or 0) - 0.5, n_k, 1)),
-        (column, ((column or 0) - 0.5, -0.5, 1, n_q)),
-    ):
-        if place is not None:
-            box = Rectangle((x, y), width, height, fill=False, ec=INK, lw=2.2, clip_on=False)
-            ax.add_patch(box)
+    outline = {"fill": False, "ec": INK, "lw": 2.2, "clip_on": False}
+    if row is not None:
+        ax.add_patch(Rectangle((-0.5, row - 0.5), n_k, 1, **outline))
+    if column is not None:
+        ax.add_patch(Rectangle((column - 0.5, -0.5), 1, n_q, **outline))
     return ax
-
-
-def score_heatmap(
-    scores: ArrayLike,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    *,
-    numbers: bool | None = None,
-    row: int | None = None,
-    column: int | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw a score table (n_q, n_k): rows are requesters, columns candidates, darker is higher.
-
-    ``rows`` and ``columns`` name the tokens (columns default to the rows); ``numbers`` writes
-    them into the cells (default: up to 12 columns); ``row``, ``column`` outline one of each.
-    """
-    table = as_float("scores", scores)
-    shown = table[np.isfinite(table)]
-    limits = (shown.min(), shown.max()) if shown.size else (0, 1)
-    return _heatmap(table, rows, columns, "score", limits, numbers, row, column, ax)
-
-
-def weight_heatmap(
-    weights: ArrayLike,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    *,
-    numbers: bool | None = None,
-    row: int | None = None,
-    column: int | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw a table of weights (n_q, n_k) on the fixed range 0 to 1; else as ``score_heatmap``."""
-    return _heatmap(weights, rows, columns, "weight", (0, 1), numbers, row, column, ax)
 
 
 def row_bars(
@@ -184,10 +166,9 @@ def formula_strip(
     end, anchor = 0.02, "axes fraction"
     for name, symbol, role in PARTS:
         have = brackets.get(name, name) in earned | new
-        text = ax.annotate(
-            symbol, (end, 0.35), xycoords=(anchor, "axes fraction"), size=24, color=color(role)
-        )
-        text.set_alpha(1 if have else 0.3)
+        place = {"xy": (end, 0.35), "xycoords": (anchor, "axes fraction")}
+        text = ax.annotate(symbol, **place, size=24, color=color(role) if have else INK)
+        text.set_alpha(1 if have else 0.5)
         if name in new:
             line = {"arrowstyle": "-", "color": color(role), "lw": 2.5}
             ax.annotate("", (0, -0.15), (1, -0.15), xycoords=text, arrowprops=line)
@@ -195,52 +176,115 @@ def formula_strip(
     return ax
 
 
-def flow_diagram(
+def before_after(
+    scores: ArrayLike, weights: ArrayLike, tokens: Sequence[str] | None = None
+) -> tuple[Axes, Axes]:
+    """Draw one requester's scores above its weights, over the same candidates (n_k,)."""
+    count = len(as_float("scores", scores))
+    _, (top, bottom) = plt.subplots(2, 1, figsize=(1.4 + 0.62 * count, 4.2), sharex=True)
+    row_bars(scores, tokens, role="score", label=SCORE, ax=top).set_xlabel("")
+    row_bars(weights, tokens, role="weight", label=WEIGHT, ax=bottom).set_ylim(0, 1.08)
+    return top, bottom
+
+
+def bands(
+    x: ArrayLike,
+    series: dict[str, ArrayLike],
+    *,
+    roles: Sequence[str] = tuple(ROLES),
+    log: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one line a series over ``x`` (m,), with the spread over repetitions as a band.
+
+    Each series has shape (m,), or (repetitions, m): then the line is the median and the band
+    reaches from the smallest to the largest. ``log`` is "", "x", "y" or "xy".
+    Raises ``ValueError`` when a series does not have m columns.
+    """
+    x, ax = as_float("x", x), _axes(ax)
+    for (name, values), role, marker in zip(series.items(), roles * len(series), "osD^vPX" * 9):
+        values = np.atleast_2d(as_float(name, values))
+        if values.ndim != 2 or values.shape[1:] != x.shape:
+            raise ValueError(f"series {name!r} has shape {values.shape}; x has {x.shape}")
+        shown = marker if len(x) <= 20 else None
+        ax.plot(x, np.median(values, axis=0), color=color(role), marker=shown, ms=5, label=name)
+        if len(values) > 1:
+            low, high = values.min(axis=0), values.max(axis=0)
+            ax.fill_between(x, low, high, color=color(role), alpha=0.22, lw=0)
+    if "x" in log:
+        ax.set_xscale("log", base=2)
+        if len(x) <= 12:
+            ax.set_xticks(x, [f"{value:g}" for value in x], minor=False)
+    if "y" in log:
+        ax.set_yscale("log")
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if len(series) > 1:
+        ax.legend()
+    return ax
+
+
+def diagram(
+    boxes: dict[str, tuple[float, float, int, int, str, str]],
+    arrows: dict[tuple[str, str], str],
+    *,
+    size: tuple[float, float] = (7.4, 4.0),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw arrays as boxes, with arrows between them.
+
+    ``boxes`` maps a name to (x, y, rows, columns, role, symbol): a box grows with the root of its
+    rows and columns, and carries its shape. ``arrows`` maps (from, to) to a label.
+    """
+    for name, (_, _, rows, columns, *_) in boxes.items():
+        if rows < 1 or columns < 1:
+            raise ValueError(f"box {name!r} has shape ({rows}, {columns}); expected at least 1")
+    ax = _axes(ax, size)
+    ax.set_axis_off()
+    largest = max(max(rows, columns) for _, _, rows, columns, *_ in boxes.values())
+    half = {
+        name: tuple(0.37 + 0.37 * np.sqrt(np.array([columns, rows]) / largest))
+        for name, (_, _, rows, columns, *_) in boxes.items()
+    }
+    for name, (x, y, rows, columns, role, symbol) in boxes.items():
+        w, h = half[name]
+        ax.add_patch(Rectangle((x - w, y - h), 2 * w, 2 * h, fc=color(role), ec="none"))
+        ax.text(x, y, symbol, ha="center", va="center", color="white", size=13)
+        ax.text(x, y - h - 0.08, f"({rows}, {columns})", ha="center", va="top", size=10)
+    for (start, end), label in arrows.items():
+        (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
+        tail, tip = (x0 + half[start][0] + 0.06, y0), (x1 - half[end][0] - 0.06, y1)
+        ax.annotate("", tip, tail, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
+        middle = (tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2 + 0.12
+        ax.text(*middle, label, ha="center", va="bottom", size=12)
+    xs, ys = zip(*((x, y) for x, y, *_ in boxes.values()))
+    ax.set(xlim=(min(xs) - 0.9, max(xs) + 0.9), ylim=(min(ys) - 1.2, max(ys) + 0.9))
+    return ax
+
+
+def shape_diagram(
     n_q: int, n_k: int, d_model: int, d_k: int, d_v: int, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the whole single-head read with every shape: states, views, table, weights, output.
-
-    Boxes are as tall as they have rows and as wide as they have columns (on a root scale).
-    """
-    for name, size in dict(n_q=n_q, n_k=n_k, d_model=d_model, d_k=d_k, d_v=d_v).items():
-        if size < 1:
-            raise ValueError(f"{name} is {size}; expected at least 1")
-    ax = _axes(ax, (7.4, 4.4))
-    ax.set_axis_off()
+    """Draw the whole single-head read with every shape: states, views, table, weights, output."""
     boxes = {
-        "H_q": ("$H$", n_q, d_model, "state", 0.0, 2.0, "$n_q$, $d_{model}$"),
-        "H_k": ("$H$", n_k, d_model, "state", 0.0, -1.2, "$n_k$, $d_{model}$"),
-        "Q": ("$Q$", n_q, d_k, "query", 2.6, 2.0, "$n_q$, $d_k$"),
-        "K": ("$K$", n_k, d_k, "key", 2.6, 0.0, "$n_k$, $d_k$"),
-        "V": ("$V$", n_k, d_v, "value", 2.6, -2.4, "$n_k$, $d_v$"),
-        "S": (r"$QK^{\top}$", n_q, n_k, "score", 4.9, 1.0, "$n_q$, $n_k$"),
-        "A": (r"$\alpha$", n_q, n_k, "weight", 7.1, 1.0, "$n_q$, $n_k$"),
-        "O": ("$O$", n_q, d_v, "output", 9.2, -0.7, "$n_q$, $d_v$"),
+        "requesters": (0.0, 2.0, n_q, d_model, "state", "$H$"),
+        "candidates": (0.0, -1.2, n_k, d_model, "state", "$H$"),
+        "Q": (2.6, 2.0, n_q, d_k, "query", "$Q$"),
+        "K": (2.6, 0.0, n_k, d_k, "key", "$K$"),
+        "V": (2.6, -2.4, n_k, d_v, "value", "$V$"),
+        "scores": (4.9, 1.0, n_q, n_k, "score", r"$QK^{\top}$"),
+        "weights": (7.1, 1.0, n_q, n_k, "weight", r"$\alpha$"),
+        "output": (9.2, -0.7, n_q, d_v, "output", "$O$"),
     }
-    largest = max(n_q, n_k, d_model, d_k, d_v)
-    scale = lambda size: 0.75 + 0.75 * (size / largest) ** 0.5  # noqa: E731
-    for symbol, rows, columns, role, x, y, shape in boxes.values():
-        w, h = scale(columns), scale(rows)
-        ax.add_patch(Rectangle((x - w / 2, y - h / 2), w, h, fc=color(role), ec="none", alpha=0.9))
-        ax.text(x, y, symbol, ha="center", va="center", color="white", size=12)
-        ax.text(
-            x, y - h / 2 - 0.08, f"{shape}\n({rows}, {columns})", ha="center", va="top", size=10
-        )
     arrows = {
-        ("H_q", "Q"): "$W_Q$",
-        ("H_k", "K"): "$W_K$",
-        ("H_k", "V"): "$W_V$",
-        ("Q", "S"): "",
-        ("K", "S"): "",
-        ("S", "A"): r"$/\sqrt{d_k}$" + "\n" + "softmax",
-        ("A", "O"): "",
-        ("V", "O"): "",
+        ("requesters", "Q"): "$W_Q$",
+        ("candidates", "K"): "$W_K$",
+        ("candidates", "V"): "$W_V$",
+        ("Q", "scores"): "",
+        ("K", "scores"): "",
+        ("scores", "weights"): "softmax",
+        ("weights", "output"): "",
+        ("V", "output"): "",
     }
-    for (start, end), label in arrows.items():
-        (_, _, c0, _, x0, y0, _), (_, _, c1, _, x1, y1, _) = boxes[start], boxes[end]
-        a, b = (x0 + scale(c0) / 2 + 0.06, y0), (x1 - scale(c1) / 2 - 0.06, y1)
-        ax.annotate("", b, a, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
-        middle = ((a[0] + b[0]) / 2, (a[1] + b[1]) / 2 + 0.12)
-        ax.text(*middle, label, ha="center", va="bottom", size=11)
-    ax.set(xlim=(-0.9, 10.1), ylim=(-3.7, 2.8))
-    return ax
+    return diagram(boxes, arrows, size=(7.4, 4.4), ax=ax)

@@ -75,6 +75,33 @@ def test_every_heading_has_a_label(path):
                     assert re.fullmatch(r"\([a-z0-9-]+\)=", before), f"{cell.id}: {line}"
 
 
+# Numbers that prose may use without a cell: counting words, the year of a paper, page furniture.
+FREE_NUMBERS = {"0", "1", "2", "3", "4", "10"}
+
+
+def prose_numbers(source):
+    """Return the numbers that a reader sees in prose: no mathematics, code, labels or links."""
+    hidden = (
+        r"(?s:```.*?```)|\$\$[^$]*\$\$|\$[^$]*\$|`[^`]*`|\{[^}]*\}|^\([a-z0-9-]+\)=$"
+        r"|https?://\S+|chapters? \d+(?:, \d+)*|^\d+\. |^\| \d+ \||[A-Za-z_][\w-]*\d\w*"
+    )
+    text = re.sub(hidden, " ", source, flags=re.M)
+    return re.findall(r"(?<![\w.])\d+(?:[.,]\d+)*", text.replace("\u2212", "-"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_numbers_in_prose_were_printed_above(path):
+    printed, unbacked = set(FREE_NUMBERS), []
+    for cell in cells(path):
+        if cell.cell_type == "markdown":
+            found = prose_numbers(cell.source)
+            unbacked += [(cell.id, number) for number in found if number not in printed]
+        for output in cell.get("outputs", []):
+            text = output.get("text", "") + str(output.get("data", {}).get("text/plain", ""))
+            printed |= set(re.findall(r"\d+(?:[.,]\d+)*", text))
+    assert unbacked == []
+
+
 @pytest.mark.parametrize("claim", [c for c in LEDGER["claims"] if CHAPTER_OF[c] in FINISHED])
 def test_claim_of_a_finished_chapter_is_shown_and_asserted(claim):
     shown = shown_claims()
