@@ -5,7 +5,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 HTML := _build/html/index.html
 LOG := .make.log
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist=loadfile
+# One BLAS thread a process: two processes on two cores.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
 
@@ -27,7 +28,7 @@ test-again: $(READY)  # every chapter once more, under another BLAS kernel
 
 peers: $(READY)  # against PyTorch
 	$(BIN)/pip install -q -c requirements.lock -e '.[peers]'
-	$(BIN)/python -m pytest -q tests/test_peers.py
+	$(BIN)/python -m pytest -q tests/test_peers.py tests/test_peers_gradients.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

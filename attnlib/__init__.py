@@ -1,6 +1,7 @@
 """attnlib: scaled dot-product attention in numpy, small enough to read in one sitting."""
 
 from attnlib.attention import attention
+from attnlib.gradients import attention_vjp, softmax_jacobian, softmax_vjp
 from attnlib.heads import (
     Head,
     Read,
@@ -13,6 +14,7 @@ from attnlib.heads import (
 )
 from attnlib.scores import project, score_table
 from attnlib.softmax import softmax
+from attnlib.streaming import streaming_attention
 
 __version__ = "0.1.0"
 
@@ -20,6 +22,7 @@ __all__ = [
     "Head",
     "Read",
     "attention",
+    "attention_vjp",
     "list_heads",
     "list_sentences",
     "load_head",
@@ -29,4 +32,7 @@ __all__ = [
     "project",
     "score_table",
     "softmax",
+    "softmax_jacobian",
+    "softmax_vjp",
+    "streaming_attention",
 ]

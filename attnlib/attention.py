@@ -35,16 +35,18 @@ def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
             f"V has {V.shape[-2]} rows, K has {n_k}{mistake} (V {V.shape}, K {K.shape})"
         )
     if not isinstance(is_causal, (bool, np.bool_)):
-        raise TypeError(f"is_causal is {is_causal!r}; expected True or False")
-    if empty not in ("raise", "zero"):
+        got = "an array: a mask goes to attn_mask" if np.ndim(is_causal) else repr(is_causal)
+        raise TypeError(f"is_causal is {got}; expected True or False")
+    if not (isinstance(empty, str) and empty in ("raise", "zero")):
         raise ValueError(f"empty is {empty!r}; expected 'raise' or 'zero'")
     mask = None if attn_mask is None else as_mask(attn_mask, n_q, n_k)
     leading = {"Q": Q.shape[:-2], "K": K.shape[:-2], "V": V.shape[:-2]}
     if mask is not None:
         leading["attn_mask"] = mask.shape[:-2]
     Q = np.broadcast_to(Q, broadcast(**leading) + Q.shape[-2:])
-    factor = as_scale(scale, Q.shape[-1])
     result, compute = promote(Q, K, V)
+    with np.errstate(all="ignore"):
+        factor = as_scale(scale, Q.shape[-1], compute.type)
     Q, K, V = (x.astype(compute, copy=False) for x in (Q, K, V))
     return Inputs(Q, K, V, mask, bool(is_causal), factor, result)
 
@@ -78,11 +80,11 @@ def refuse_empty(none: np.ndarray, empty: str, leading: tuple = (), first: int =
         )
 
 
-def check_total(total: np.ndarray) -> None:
-    """Refuse rows whose weights have no sum above 0: their largest score overflowed."""
-    if not (total > 0).all():
+def check_range(scores: np.ndarray, keep: np.ndarray | None) -> None:
+    """Refuse scores that overflowed, other than those of candidates that may not be read."""
+    if not (np.isfinite(scores) if keep is None else np.isfinite(scores) | ~keep).all():
         raise ValueError(
-            f"scores of Q and K exceed the range of {total.dtype}; "
+            f"scores of Q and K exceed the range of {scores.dtype}; "
             "pass a wider dtype or a smaller scale"
         )
 
@@ -90,7 +92,7 @@ def check_total(total: np.ndarray) -> None:
 def shrink(V: np.ndarray) -> float:
     """Return the factor on V under which a sum of n_k values cannot overflow: 1 but for huge V."""
     n_k, peak = V.shape[-2], max(V.max(initial=0), -V.min(initial=0))
-    return 1.0 if peak <= np.finfo(V.dtype).max / max(n_k, 1) else 0.5 / n_k
+    return 1.0 if peak <= np.finfo(V.dtype).max / (2 * max(n_k, 1)) else 0.5 / n_k
 
 
 @overload
@@ -181,7 +183,11 @@ def attention(
     refuse_empty(none[..., 0], empty)
 
     with np.errstate(all="ignore"):
-        table = (Q * Q.dtype.type(scale)) @ K.swapaxes(-1, -2)
+        Q = Q * scale
+        table = Q @ K.swapaxes(-1, -2)
+        largest_score = np.abs(Q).max(initial=0) * np.abs(K).max(initial=0) * Q.shape[-1]
+        if not largest_score < np.finfo(Q.dtype).max / 2:
+            check_range(table, keep)
         if bias is not None:
             table += bias
         if keep is not None:
@@ -190,7 +196,6 @@ def attention(
         table -= np.where(none, 0, top)
         np.exp(table, out=table)
         total = table.sum(axis=-1, keepdims=True) + none
-        check_total(total)
         output = blend(table, total, V)
         if return_weights:
             table /= total

@@ -1,9 +1,18 @@
 """Turn what a caller passes into arrays of real numbers, or say which argument is wrong and why."""
 
-import math
 import numbers
 
 import numpy as np
+
+
+def as_array(name: str, value) -> np.ndarray:
+    """Return ``value`` as a plain array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and its mask would be lost: pass attn_mask")
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
 
 
 def as_float(name: str, value) -> np.ndarray:
@@ -12,12 +21,7 @@ def as_float(name: str, value) -> np.ndarray:
     Raises ``TypeError`` for complex, object, string and masked arrays,
     ``ValueError`` for ragged lists; both name the argument.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, and its mask would be lost: pass attn_mask")
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
+    array = as_array(name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     if array.dtype.kind != "f":
@@ -63,14 +67,22 @@ def broadcast(**leading: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"leading axes do not broadcast together: {listed}") from None
 
 
-def as_scale(scale, d_k: int) -> float:
+def as_scale(scale, d_k: int, compute=np.float64) -> np.floating:
     """Return the factor on the scores: 1/√d_k by default; a given scale *replaces* it."""
+    number = np.dtype(compute).type
     if scale is None:
-        return 1.0 / math.sqrt(d_k)
+        return 1 / np.sqrt(number(d_k))
     if isinstance(scale, np.ndarray) and scale.ndim == 0:
         scale = scale[()]
     if isinstance(scale, (bool, np.bool_)) or not isinstance(scale, (numbers.Real, np.floating)):
         raise TypeError(f"scale is {scale!r}; expected one real number, or None for 1/sqrt(d_k)")
-    if not math.isfinite(scale):
-        raise ValueError(f"scale is {scale}; expected a finite number, or None for 1/sqrt(d_k)")
-    return float(scale)
+    try:
+        factor = number(scale)
+    except OverflowError:
+        factor = number(np.inf)
+    if not np.isfinite(factor) or (factor == 0) != (scale == 0):
+        raise ValueError(
+            f"scale is {float(factor)} in {number.__name__}; "
+            "expected a finite number in its range, or None for 1/sqrt(d_k)"
+        )
+    return factor

@@ -46,9 +46,10 @@ class Read:
             f"<tr><th scope='row'>{name}</th><td>{getattr(self, name).shape}</td></tr>"
             for name in self.STAGES
         )
-        weights = self.weights.reshape(-1, *self.weights.shape[-2:])[:1]
-        rows, names = "", [escape(t) for t in self.tokens or map(str, range(weights.shape[-1]))]
-        for name, row in zip(names, weights[0] if len(weights) else [], strict=False):
+        n = self.weights.shape[-1]
+        first = self.weights.reshape(self.weights.size // max(n, 1), n)[:n]
+        rows, names = "", [escape(str(token)) for token in self.tokens or range(n)]
+        for name, row in zip(names, first):
             cells = "".join(f"<td>{w:.2f}</td>" for w in row)
             rows += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
         head = "".join(f"<th scope='col'>{name}</th>" for name in names)
@@ -130,7 +131,8 @@ class Head:
         options = dict(attn_mask=attn_mask, is_causal=is_causal, scale=scale, empty=empty)
         output, weights = attention(Q, K, V, return_weights=True, **options)
         scores = score_table(Q, K)
-        scaled = scores * scores.dtype.type(check_inputs(Q, K, V, **options).scale)
+        with np.errstate(all="ignore"):
+            scaled = scores * check_inputs(Q, K, V, **options).scale.astype(scores.dtype)
         names = None if tokens is None else tuple(tokens)
         return Read(H, Q, K, V, scores, scaled, weights, output, names)
 
@@ -160,7 +162,11 @@ def load_states(sentence: str, layer: int) -> tuple[tuple[str, ...], np.ndarray]
     """
     with _open("states", sentence, list_sentences(), "sentence") as stored:
         layers = sorted(int(key[1:]) for key in stored.files if key[0] == "H")
-        if isinstance(layer, bool) or layer not in layers:
+        if (
+            isinstance(layer, bool)
+            or not isinstance(layer, (int, np.integer))
+            or layer not in layers
+        ):
             raise ValueError(f"layer is {layer!r}; states are stored for layers {layers}")
         return tuple(stored["tokens"].tolist()), stored[f"H{layer}"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnlib.checks import as_float
+from attnlib.checks import as_array, as_float
 
 BOTH_MEANINGS = (
     "attn_mask holds only 0 and 1, which has two readings: pass a bool array where True means "
@@ -10,14 +10,19 @@ BOTH_MEANINGS = (
 )
 
 
-def as_mask(attn_mask, n_q: int, n_k: int) -> np.ndarray:
-    """Return ``attn_mask`` as a bool or float array (…, n_q, n_k), or say what is wrong with it."""
-    mask = attn_mask if isinstance(attn_mask, np.ndarray) else np.asarray(attn_mask)
+def as_mask(attn_mask, n_q: int, n_k: int, whole: bool = True) -> np.ndarray:
+    """Return ``attn_mask`` as a bool or float array (…, n_q, n_k), or say what is wrong with it.
+
+    A part of a mask, not ``whole``, may hold only 0 and 1.
+    """
+    mask = as_array("attn_mask", attn_mask)
     if mask.dtype != bool:
         whole_numbers = mask.dtype.kind in "iu"
-        mask = as_float("attn_mask", attn_mask)
+        mask = as_float("attn_mask", mask)
+        if mask.dtype == np.float16:
+            mask = mask.astype(np.float32)
         top = mask.max(initial=-np.inf)
-        if top == 1 and ((mask == 0) | (mask == 1)).all():
+        if whole and top == 1 and zeros_and_ones(mask):
             raise ValueError(BOTH_MEANINGS)
         if whole_numbers:
             raise TypeError("attn_mask holds integers; pass bool (True = may be read) or float")
@@ -30,6 +35,35 @@ def as_mask(attn_mask, n_q: int, n_k: int) -> np.ndarray:
             "np.broadcast_to(mask[:, None, :], (batch, n_q, n_k))"
         )
     return mask
+
+
+def zeros_and_ones(mask: np.ndarray) -> bool:
+    """Say whether there is nothing but 0 and 1."""
+    return bool(((mask == 0) | (mask == 1)).all())
+
+
+class MaskFunction:
+    """A mask given as a function of indices: a block is cut out of it as out of an array."""
+
+    def __init__(self, function):
+        self.function, self.kind, self.top, self.doubtful = function, None, -np.inf, True
+
+    def __getitem__(self, block: tuple[slice, slice]) -> np.ndarray:
+        rows, cols = (np.arange(part.start, part.stop) for part in block)
+        mask, shape = np.asarray(self.function(rows, cols)), (len(rows), len(cols))
+        if mask.shape != shape:
+            raise ValueError(f"attn_mask(rows, cols) has shape {mask.shape}; expected {shape}")
+        mask = as_mask(mask, *shape, whole=False)
+        if self.kind not in (None, mask.dtype.kind):
+            raise TypeError("attn_mask(rows, cols) is bool for some blocks and float for others")
+        self.kind, self.top = mask.dtype.kind, max(self.top, mask.max())
+        self.doubtful = self.doubtful and self.kind == "f" and zeros_and_ones(mask)
+        return mask
+
+    def check_meaning(self) -> None:
+        """Refuse a float mask of which all blocks together held only 0 and 1."""
+        if self.doubtful and self.top == 1:
+            raise ValueError(BOTH_MEANINGS)
 
 
 def split_mask(
@@ -51,5 +85,7 @@ def split_mask(
         keep, where = mask != -np.inf, True if reach is None else reach
         peak = np.maximum(peak, mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where))
         with np.errstate(all="ignore"):
-            bias = np.where(keep, mask - peak, 0)
+            bias = np.where(
+                keep, np.subtract(mask, peak, dtype=np.result_type(mask, np.float64)), 0
+            )
     return keep if reach is None else keep & reach, bias, peak

@@ -1,0 +1,113 @@
+"""Gradients of the read: how a loss on the output changes with Q, K and V."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attnlib.attention import attention, check_inputs, set_aside
+from attnlib.checks import as_float, as_scale, promote
+
+
+def attention_vjp(
+    grad_output: ArrayLike,
+    Q: ArrayLike,
+    K: ArrayLike,
+    V: ArrayLike,
+    *,
+    attn_mask: ArrayLike | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    empty: str = "raise",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``(dQ, dK, dV)``, the gradients of a loss L from G = ∂L/∂output.
+
+    With S = Q Kᵀ · scale + mask, A = softmax(S) and output = A V, the chain rule read backwards is
+
+        dV = Aᵀ G    dA = G Vᵀ    dS = A ∘ (dA - Σ_row A ∘ dA)    dQ = scale · dS K
+        dK = scale · dSᵀ Q
+
+    Parameters
+    ----------
+    grad_output : array_like, (…, n_q, d_v)
+        G, of exactly the shape of the output.
+    Q, K, V, attn_mask, is_causal, scale, empty
+        As in ``attention``. What may not be read has no gradient; neither has an empty row.
+
+    Returns
+    -------
+    dQ, dK, dV : ndarray
+        Each of the shape of its input: an input that is broadcast over leading axes is read
+        many times, and its gradients are summed. Promoted floating type of all four arrays.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in ``attention``; the shape of ``grad_output`` is not that of the output; finite
+        inputs give gradients that exceed the range of the dtype.
+
+    Examples
+    --------
+    >>> dQ, dK, dV = attention_vjp([[1.0]], [[0.0]], [[1.0], [2.0]], [[3.0], [5.0]])
+    >>> dQ, dK.ravel(), dV.ravel()
+    (array([[0.5]]), array([0., 0.]), array([0.5, 0.5]))
+    """
+    options = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale, "empty": empty}
+    read = check_inputs(Q, K, V, *options.values())
+    shapes = [np.shape(x) for x in (Q, K, V)]
+    G, expected = as_float("grad_output", grad_output), (*read.Q.shape[:-1], read.V.shape[-1])
+    if G.shape != expected:
+        raise ValueError(f"grad_output has shape {G.shape}; expected {expected}, as the output")
+    result, compute = promote(G, np.empty(0, read.result))
+    arrays = G, Q, K, V = [x.astype(compute, copy=False) for x in (G, read.Q, read.K, read.V)]
+    factor = as_scale(scale, Q.shape[-1], compute.type)
+    _, A = attention(Q, K, V, return_weights=True, **options)
+    with np.errstate(all="ignore"):
+        dV = A.swapaxes(-1, -2) @ G
+        dS = softmax_vjp(G @ V.swapaxes(-1, -2), A) * factor
+        dQ, dK = dS @ set_aside(K)[0], dS.swapaxes(-1, -2) @ set_aside(Q)[0]
+        pairs = zip((dQ, dK, dV), shapes, strict=True)
+        dQ, dK, dV = (sum_to(grad, shape).astype(result) for grad, shape in pairs)
+    if all(np.isfinite(x).all() for x in arrays):
+        if not all(np.isfinite(grad).all() for grad in (dQ, dK, dV)):
+            raise ValueError(f"the gradients exceed the range of {result}; pass a wider dtype")
+    return dQ, dK, dV
+
+
+def sum_to(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``grad`` summed over the axes along which an array of ``shape`` was broadcast."""
+    grad = grad.sum(axis=tuple(range(grad.ndim - len(shape))))
+    spread = tuple(i for i, size in enumerate(shape) if size == 1 and grad.shape[i] != 1)
+    return grad.sum(axis=spread, keepdims=True)
+
+
+def softmax_vjp(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> np.ndarray:
+    """Return dS = A ∘ (dA - Σ A ∘ dA) along ``axis``: the gradient at the scores of A = softmax(S).
+
+    It is ``grad`` = dA times the Jacobian of ``softmax_jacobian``, which is never built. Same
+    shape as ``weights``; a weight of 0 has the gradient 0, whatever its dA. ``ValueError`` for
+    shapes that differ or no such axis, ``TypeError`` for what is no real number.
+    """
+    dA, A = as_float("grad", grad), as_float("weights", weights)
+    if dA.shape != A.shape:
+        raise ValueError(f"grad has shape {dA.shape}, weights {A.shape}; expected the same")
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"axis is {axis!r}; expected one integer, the axis of the candidates")
+    result, compute = promote(dA, A)
+    A = A.astype(compute)
+    with np.errstate(all="ignore"):
+        dA = np.where(A == 0, 0, dA.astype(compute))
+        dA -= (A * dA).sum(axis=axis, keepdims=True)
+        return np.where(A == 0, 0, A * dA).astype(result)
+
+
+def softmax_jacobian(weights: ArrayLike) -> np.ndarray:
+    """Return ∂A/∂S = diag(A) - A Aᵀ, (n, n), for one row of weights A = softmax(S), (n,).
+
+    Entry (i, j) says how weight i moves with score j: A_i (δ_ij - A_j).
+    ``TypeError`` for what is no real number, ``ValueError`` for more or fewer axes than one.
+    """
+    A = as_float("weights", weights)
+    if A.ndim != 1:
+        raise ValueError(f"weights has shape {A.shape}; expected one row, (n,)")
+    result, compute = promote(A)
+    A = A.astype(compute)
+    return (np.diag(A) - np.outer(A, A)).astype(result)
