@@ -111,7 +111,7 @@ def measure(params: Params, batch: Batch, settings: Settings) -> tuple[dict[str,
 
     ``loss``: mean squared error of the payload (the answer 0 costs 1); ``accuracy``: share of
     requesters whose largest weight is at the source; ``entropy``: mean over rows of weights, in
-    nats; ``norm_W_Q`` and so on: of the gradients. In a hard read a small change of a score
+    nats; ``norm_W_Q`` …: of the gradients. In a hard read a small change of a score
     changes nothing, so W_Q and W_K have the gradient 0. Tied matrices start equal and get the
     sum of their gradients, and so stay equal.
     """
@@ -170,9 +170,7 @@ def train(task: Lookup, *, progress: bool | None = None, **options: Any) -> Run:
         with np.errstate(all="ignore"):
             numbers, gradients = measure(params, task.batch(settings.batch_size, rng), settings)
         if not numbers["loss"] < 1e30:
-            raise ValueError(
-                f"step_size {settings.step_size} is too large: diverged at step {step}"
-            )
+            raise ValueError(f"step_size {settings.step_size} is too large: failed at step {step}")
         for W, gradient, memory in zip(params, gradients, memories, strict=True):
             update(W, gradient, memory, step, settings)
         rows.append(numbers)
@@ -219,7 +217,7 @@ def result(task: Lookup, settings: Settings) -> dict[str, float]:
     return {name: test[name] for name in ("loss", "accuracy", "entropy")}
 
 
-# The experiments of the book: seconds on one core; with full=True more seeds, and longer.
+# The experiments of the book: seconds on one core, longer with the more seeds of full=True.
 
 
 def hits(W_Q: np.ndarray, W_K: np.ndarray, batch: Batch) -> float:
@@ -247,9 +245,8 @@ def dynamic_against_fixed(full: bool = False) -> Records:
             test = task.batch(1000, np.random.default_rng([seed, 3]), distance)
             answers = {"read": run.read(test)[0]}
             for name, steps in fixed.items():
-                answers[name] = min(
-                    (fitted(fit, test, step) for step in steps), key=lambda x: x[0]
-                )[1]
+                found = [fitted(fit, test, step) for step in steps]
+                answers[name] = min(found, key=lambda error_and_answer: error_and_answer[0])[1]
             for name, answer in answers.items():
                 nearest = score_table(answer, test.payloads).argmax(axis=-1)
                 accuracy = float((nearest == test.sources).mean())
@@ -261,17 +258,15 @@ def dynamic_against_fixed(full: bool = False) -> Records:
 
 def fitted(fit: Batch, test: Batch, step: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the error of the best linear readout on ``fit``, and its answers on ``test``."""
-    X, targets = carried(fit, step), fit.targets[:, 0]
-    readout = np.linalg.lstsq(X, targets, rcond=None)[0]
-    return ((X @ readout - targets) ** 2).mean(), (carried(test, step) @ readout)[:, None]
-
-
-def carried(batch: Batch, step: np.ndarray) -> np.ndarray:
-    """Return [state ; request] after state ← state·step + candidate over all candidates."""
-    state = np.zeros(step.shape[0])
-    for candidate in batch.candidates.swapaxes(0, 1):
-        state = state @ step + candidate
-    return np.concatenate([state, batch.requesters[:, 0]], axis=-1)
+    inputs = []
+    for batch in (fit, test):
+        state = np.zeros(step.shape[0])
+        for candidate in batch.candidates.swapaxes(0, 1):
+            state = state @ step + candidate
+        inputs.append(np.concatenate([state, batch.requesters[:, 0]], axis=-1))
+    targets = fit.targets[:, 0]
+    readout = np.linalg.lstsq(inputs[0], targets, rcond=None)[0]
+    return ((inputs[0] @ readout - targets) ** 2).mean(), (inputs[1] @ readout)[:, None]
 
 
 def tied_against_separate(full: bool = False, workers: int = 1) -> Records:
@@ -347,12 +342,10 @@ def scale_against_width(full: bool = False, workers: int = 1) -> Records:
     width and the step are large.
     """
     task, records = Lookup(names=32, candidates=32, payload_width=32, code_size=0.5), []
-    for optimizer, step_size, steps, widths in (
-        ("adam", 0.002, 150, (16, 128, 512)),
-        ("adam", 0.005, 150, (16, 128, 512)),
-        ("adam", 0.01, 150, (16, 128)),
-        ("sgd", 0.3, 400, (16, 128)),
-    ):
+    trials = [("adam", 0.005, 150, (16, 128, 512)), ("adam", 0.01, 150, (16, 128))]
+    trials += [("sgd", 0.3, 400, (16, 128))]
+    trials += [("adam", 0.002, 150, (16, 128, 512))] if full else []
+    for optimizer, step_size, steps, widths in trials:
         grid = {"optimizer": [optimizer], "step_size": [step_size], "d_k": widths}
         grid |= {"scale": (None, 1.0), "seed": range(5 if full else 2)}
         records += sweep(task, grid, workers=workers, d_v=32, steps=steps, batch_size=16)

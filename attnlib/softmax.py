@@ -40,7 +40,7 @@ def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     Examples
     --------
     >>> softmax([-1.8, 0.7, 4.2, 2.3]).round(3)
-    array([0.002, 0.025, 0.847, 0.127])
+    array([0.002, 0.026, 0.846, 0.127])
     """
     x = as_float("x", x)
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
