@@ -80,6 +80,10 @@ class Run:
     history: MappingProxyType[str, np.ndarray]
     test: MappingProxyType[str, float]
 
+    def __repr__(self) -> str:
+        loss, accuracy = self.test["loss"], self.test["accuracy"]
+        return f"Run(loss={loss:.4f}, accuracy={accuracy:.4f}, {self.settings})"
+
     def read(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """Return ``(answers, weights)``: (batch, n_q, payload_width) and (batch, n_q, n_k)."""
         *_, output, weights = forward(self.params, batch, self.settings)

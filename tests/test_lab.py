@@ -187,6 +187,7 @@ def test_read_gives_answers_and_weights():
     answers, weights = run.read(batch)
     assert answers.shape == (7, 1, 3) and weights.shape == (7, 1, 5)
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    assert repr(run).startswith(f"Run(loss={run.test['loss']:.4f}, accuracy=")
 
 
 def test_progress_bar_is_silent_unless_asked_for(capsys, monkeypatch):
@@ -364,6 +365,25 @@ def test_c9_5_with_very_small_steps_raw_scores_learn_faster():
     options = dict(d_k=128, d_v=32, optimizer="sgd", steps=400, batch_size=16, step_size=0.3)
     raw, scaled = (train(SCALE, scale=scale, **options).test for scale in (1.0, None))
     assert raw["accuracy"] > 0.5 and scaled["accuracy"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("experiment", "runs"),
+    [
+        (lab.tied_against_separate, 36),
+        (lab.look_at_successor, 16),
+        (lab.hard_against_soft, 6),
+        (lab.scale_against_width, 28),
+    ],
+)
+def test_experiment_returns_a_tidy_record_a_run(experiment, runs, monkeypatch):
+    monkeypatch.setattr(lab, "train", lambda task, **options: train(task, **options | {"steps": 1}))
+    records = experiment()
+    assert len(records) == runs and len({tuple(r) for r in records}) == 1
+    for value in (value for record in records for value in record.values()):
+        assert type(value) in (int, float, str, bool, type(None))
+    settings = [tuple(r[k] for k in r if k in Settings.__dataclass_fields__) for r in records]
+    assert len(set(settings)) == runs
 
 
 def test_gradients_have_the_shape_of_their_matrices():
