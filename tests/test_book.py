@@ -82,7 +82,7 @@ FREE_NUMBERS = {"0", "1", "2", "3", "4", "10"}
 def prose_numbers(source):
     """Return the numbers that a reader sees in prose: no mathematics, code, labels or links."""
     hidden = (
-        r"(?s:```.*?```)|\$\$[^$]*\$\$|\$[^$]*\$|`[^`]*`|\{[^}]*\}|^\([a-z0-9-]+\)=$"
+        r"(?s:```.*?```)|^:::\{admonition\}.*$|\$\$[^$]*\$\$|\$[^$]*\$|`[^`]*`|\{[^}]*\}|^\([a-z0-9-]+\)=$"
         r"|https?://\S+|chapters? \d+(?:, \d+)*|^\d+\. |^\| \d+ \||[A-Za-z_][\w-]*\d\w*"
     )
     text = re.sub(hidden, " ", source, flags=re.M)
