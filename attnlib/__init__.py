@@ -18,21 +18,6 @@ from attnlib.streaming import streaming_attention
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Head",
-    "Read",
-    "attention",
-    "attention_vjp",
-    "list_heads",
-    "list_sentences",
-    "load_head",
-    "load_reference",
-    "load_states",
-    "load_statistics",
-    "project",
-    "score_table",
-    "softmax",
-    "softmax_jacobian",
-    "softmax_vjp",
-    "streaming_attention",
-]
+__all__ = ["Head", "Read", "attention", "attention_vjp", "list_heads", "list_sentences"]
+__all__ += ["load_head", "load_reference", "load_states", "load_statistics", "project"]
+__all__ += ["score_table", "softmax", "softmax_jacobian", "softmax_vjp", "streaming_attention"]

@@ -1,6 +1,7 @@
 """The whole formula: softmax(Q Kᵀ · scale) V."""
 
-from typing import Any, Literal, NamedTuple, overload
+from collections import namedtuple
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,21 +10,15 @@ from attnlib.checks import as_rows, as_scale, broadcast, promote
 from attnlib.masks import as_mask, split_mask
 from attnlib.scores import check_widths
 
-
-class Inputs(NamedTuple):
-    """The arguments of a read, checked: arrays in the dtype that computes, ``mask`` as given."""
-
-    Q: np.ndarray
-    K: np.ndarray
-    V: np.ndarray
-    mask: np.ndarray | None
-    is_causal: bool
-    scale: float
-    result: np.dtype
+Inputs = namedtuple("Inputs", "Q K V mask is_causal scale result")
 
 
 def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
-    """Check the arguments once, at the door. Leading axes of Q are broadcast to the common ones."""
+    """Check the arguments once, at the door.
+
+    The arrays come back in the dtype that computes, the leading axes of Q broadcast to the common
+    ones, the mask as it was given; ``result`` is the dtype of what is to be returned.
+    """
     Q, K = as_rows("Q", Q, "(…, n_q, d_k)"), as_rows("K", K, "(…, n_k, d_k)")
     V = as_rows("V", V, "(…, n_k, d_v)")
     check_widths(Q, K)
@@ -31,19 +26,15 @@ def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
     if V.shape[-2] != n_k:
         turned = V.shape[-1] == n_k
         mistake = ": did you pass V transposed?" if turned else "; each candidate needs one value"
-        raise ValueError(
-            f"V has {V.shape[-2]} rows, K has {n_k}{mistake} (V {V.shape}, K {K.shape})"
-        )
+        shapes = f"(V {V.shape}, K {K.shape})"
+        raise ValueError(f"V has {V.shape[-2]} rows, K has {n_k}{mistake} {shapes}")
     if not isinstance(is_causal, (bool, np.bool_)):
         got = "an array: a mask goes to attn_mask" if np.ndim(is_causal) else repr(is_causal)
         raise TypeError(f"is_causal is {got}; expected True or False")
     if not (isinstance(empty, str) and empty in ("raise", "zero")):
         raise ValueError(f"empty is {empty!r}; expected 'raise' or 'zero'")
     mask = None if attn_mask is None else as_mask(attn_mask, n_q, n_k)
-    leading = {"Q": Q.shape[:-2], "K": K.shape[:-2], "V": V.shape[:-2]}
-    if mask is not None:
-        leading["attn_mask"] = mask.shape[:-2]
-    Q = np.broadcast_to(Q, broadcast(**leading) + Q.shape[-2:])
+    Q = np.broadcast_to(Q, broadcast(Q=Q, K=K, V=V, attn_mask=mask) + Q.shape[-2:])
     result, compute = promote(Q, K, V)
     with np.errstate(all="ignore"):
         factor = as_scale(scale, Q.shape[-1], compute.type)
@@ -67,26 +58,28 @@ def spoil(output, weights, none, keep, bad_Q, bad_K, bad_V):
 
 
 def refuse_empty(none: np.ndarray, empty: str, leading: tuple = (), first: int = 0) -> None:
-    """Raise for the first requester that may read nobody, unless zeros were asked for.
-
-    ``none`` is a block of all requesters: at ``leading``, from row ``first`` on.
-    """
+    """Raise for the first requester in ``none``, a block at ``leading`` from row ``first`` on."""
     if empty == "raise" and none.any():
         *axes, row = np.argwhere(none)[0].tolist()
         where = f" of leading index {(*leading, *axes)}" if leading or axes else ""
-        raise ValueError(
-            f"requester row {first + row}{where} may read nobody (attn_mask, is_causal or n_k = 0 "
-            "leave no candidate): pass empty='zero' for an output row of zeros"
-        )
+        why = "(attn_mask, is_causal or n_k = 0 leave no candidate)"
+        advice = "pass empty='zero' for an output row of zeros"
+        raise ValueError(f"requester row {first + row}{where} may read nobody {why}: {advice}")
 
 
-def check_range(scores: np.ndarray, keep: np.ndarray | None) -> None:
-    """Refuse scores that overflowed, other than those of candidates that may not be read."""
-    if not (np.isfinite(scores) if keep is None else np.isfinite(scores) | ~keep).all():
-        raise ValueError(
-            f"scores of Q and K exceed the range of {scores.dtype}; "
-            "pass a wider dtype or a smaller scale"
-        )
+def masked_scores(Q: np.ndarray, K: np.ndarray, keep, bias) -> np.ndarray:
+    """Return Q Kᵀ + bias for scaled Q, and -inf where not ``keep``; refuse scores that overflow."""
+    table = Q @ K.swapaxes(-1, -2)
+    largest_score = np.abs(Q).max(initial=0) * np.abs(K).max(initial=0) * Q.shape[-1]
+    if not largest_score < np.finfo(Q.dtype).max / 2:
+        if not (np.isfinite(table) if keep is None else np.isfinite(table) | ~keep).all():
+            advice = "pass a wider dtype or a smaller scale"
+            raise ValueError(f"scores of Q and K exceed the range of {table.dtype}; {advice}")
+    if bias is not None:
+        table += bias
+    if keep is not None:
+        np.copyto(table, -np.inf, where=~keep)
+    return table
 
 
 def shrink(V: np.ndarray) -> float:
@@ -97,16 +90,11 @@ def shrink(V: np.ndarray) -> float:
 
 @overload
 def attention(
-    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[True], **options: Any
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[True], **others: Any
 ) -> tuple[np.ndarray, np.ndarray]: ...
 @overload
 def attention(
-    Q: ArrayLike,
-    K: ArrayLike,
-    V: ArrayLike,
-    *,
-    return_weights: Literal[False] = ...,
-    **options: Any,
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[False] = ..., **others: Any
 ) -> np.ndarray: ...
 def attention(
     Q: ArrayLike,
@@ -121,6 +109,17 @@ def attention(
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """Return softmax(Q Kᵀ · scale + mask) V: what each requester reads.
 
+    Vaswani et al. (2017), equation 1. nan or inf in an input gives nan to the requesters that
+    may read it; masked out, it reaches nobody. ``TypeError`` for what is complex, object or
+    string, an integer mask, a scale that is no number. ``ValueError`` for shapes that do not fit,
+    d_k = 0, a mask of 0 and 1 only, a requester that may read nobody, and finite inputs whose
+    scores exceed the range of the dtype.
+
+    >>> K = V = [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    >>> output, weights = attention([[0.0, 2.0]], K, V, scale=1, return_weights=True)
+    >>> output.round(3), weights.round(3)
+    (array([[0.117, 0.851]]), array([[0.117, 0.867, 0.016]]))
+
     Parameters
     ----------
     Q : array_like, (…, n_q, d_k)
@@ -133,12 +132,12 @@ def attention(
         Bool: True = may be read. Float: *added* to the scaled scores; -inf forbids.
         The last two axes are exactly (n_q, n_k); only leading axes broadcast.
     is_causal : bool
-        Requester i reads candidates 0..i (top-left, on rectangular tables too). Together with
-        ``attn_mask``: both must allow the read.
+        Of the candidates that the mask allows, requester i reads 0..i (top-left, on
+        rectangular tables too).
     scale : float, optional
         Factor on the scores. ``None`` means 1/√d_k; a given scale replaces it.
     empty : {"raise", "zero"}
-        What happens to a requester that may read nobody. It is decided on the mask.
+        What a requester that may read nobody gives: an error, or zeros. Decided on the mask.
     return_weights : bool
         Return ``(output, weights)``.
 
@@ -150,48 +149,18 @@ def attention(
         and given back in half.
     weights : ndarray, (…, n_q, n_k)
         Only with ``return_weights``. Non-negative, each row sums to 1 (or to 0, if empty).
-
-    Raises
-    ------
-    TypeError
-        An argument is complex, object or string, an integer mask, a scale that is no number.
-    ValueError
-        Shapes do not fit; d_k is 0; a mask of 0 and 1 only; a requester may read nobody;
-        finite inputs whose scores exceed the range of the dtype.
-
-    Notes
-    -----
-    Vaswani et al. (2017), equation 1. The table is built once and turned into weights in place;
-    the division by the row sums is done on the output, which is smaller. nan or inf in an
-    input gives nan to the requesters that may read it; masked out, it reaches nobody.
-
-    Examples
-    --------
-    >>> K = V = [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    >>> output, weights = attention([[0.0, 2.0]], K, V, scale=1, return_weights=True)
-    >>> output.round(3), weights.round(3)
-    (array([[0.117, 0.851]]), array([[0.117, 0.867, 0.016]]))
     """
-    Q, K, V, mask, is_causal, scale, result = check_inputs(
-        Q, K, V, attn_mask, is_causal, scale, empty
-    )
-    n_q, n_k = Q.shape[-2], K.shape[-2]
-    keep, bias, _ = split_mask(mask, is_causal, n_q, n_k)
+    given = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
+    Q, K, V, mask, is_causal, scale, result = given
+    keep, bias, _ = split_mask(mask, is_causal, Q.shape[-2], K.shape[-2])
     (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
-    none = np.array(n_k == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
+    none = np.array(K.shape[-2] == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
     none = np.broadcast_to(none, Q.shape[:-1] + (1,))
     refuse_empty(none[..., 0], empty)
 
+    # The table becomes weights in place; the row sums divide the output, which is smaller.
     with np.errstate(all="ignore"):
-        Q = Q * scale
-        table = Q @ K.swapaxes(-1, -2)
-        largest_score = np.abs(Q).max(initial=0) * np.abs(K).max(initial=0) * Q.shape[-1]
-        if not largest_score < np.finfo(Q.dtype).max / 2:
-            check_range(table, keep)
-        if bias is not None:
-            table += bias
-        if keep is not None:
-            np.copyto(table, -np.inf, where=~keep)
+        table = masked_scores(Q * scale, K, keep, bias)
         top = table.max(axis=-1, keepdims=True, initial=-np.inf)
         table -= np.where(none, 0, top)
         np.exp(table, out=table)

@@ -18,8 +18,7 @@ def as_array(name: str, value) -> np.ndarray:
 def as_float(name: str, value) -> np.ndarray:
     """Return ``value`` as a floating array; integers and booleans become float64.
 
-    Raises ``TypeError`` for complex, object, string and masked arrays,
-    ``ValueError`` for ragged lists; both name the argument.
+    ``TypeError`` for complex, object, string and masked arrays, ``ValueError`` for ragged lists.
     """
     array = as_array(name, value)
     if array.dtype.kind in "biu":
@@ -45,10 +44,7 @@ def promote(*arrays: np.ndarray) -> tuple[np.dtype, np.dtype]:
 
 
 def product(names: str, A: np.ndarray, B: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
-    """Return ``A @ B + b`` in the promoted dtype; finite inputs never give inf or nan.
-
-    Raises ``ValueError`` when finite inputs overflow the dtype.
-    """
+    """Return ``A @ B + b`` in the promoted dtype; ``ValueError`` when finite inputs overflow it."""
     inputs = [x for x in (A, B, b) if isinstance(x, np.ndarray)]
     result, compute = promote(*inputs)
     with np.errstate(all="ignore"):
@@ -58,8 +54,9 @@ def product(names: str, A: np.ndarray, B: np.ndarray, b: np.ndarray | float = 0.
     return out
 
 
-def broadcast(**leading: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast(**arrays: np.ndarray | None) -> tuple[int, ...]:
     """Return the common leading axes, or name the arguments whose axes do not fit together."""
+    leading = {name: X.shape[:-2] for name, X in arrays.items() if X is not None}
     try:
         return np.broadcast_shapes(*leading.values())
     except ValueError:
@@ -67,9 +64,8 @@ def broadcast(**leading: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"leading axes do not broadcast together: {listed}") from None
 
 
-def as_scale(scale, d_k: int, compute=np.float64) -> np.floating:
+def as_scale(scale, d_k: int, number: type = np.float64) -> np.floating:
     """Return the factor on the scores: 1/√d_k by default; a given scale *replaces* it."""
-    number = np.dtype(compute).type
     if scale is None:
         return 1 / np.sqrt(number(d_k))
     if isinstance(scale, np.ndarray) and scale.ndim == 0:
@@ -81,8 +77,6 @@ def as_scale(scale, d_k: int, compute=np.float64) -> np.floating:
     except OverflowError:
         factor = number(np.inf)
     if not np.isfinite(factor) or (factor == 0) != (scale == 0):
-        raise ValueError(
-            f"scale is {float(factor)} in {number.__name__}; "
-            "expected a finite number in its range, or None for 1/sqrt(d_k)"
-        )
+        expected = "expected a finite number in its range, or None for 1/sqrt(d_k)"
+        raise ValueError(f"scale is {float(factor)} in {number.__name__}; {expected}")
     return factor

@@ -25,30 +25,21 @@ def attention_vjp(
         dV = Aᵀ G    dA = G Vᵀ    dS = A ∘ (dA - Σ_row A ∘ dA)    dQ = scale · dS K
         dK = scale · dSᵀ Q
 
+    Each has the shape of its input (an input that is broadcast over leading axes is read many
+    times, and its gradients are summed) and the promoted floating type of all four arrays.
+    Errors are those of ``attention``, and ``ValueError`` when the shape of ``grad_output`` is not
+    that of the output, or finite inputs give gradients that exceed the range of the dtype.
+
+    >>> dQ, dK, dV = attention_vjp([[1.0]], [[0.0]], [[1.0], [2.0]], [[3.0], [5.0]])
+    >>> dQ, dK.ravel(), dV.ravel()
+    (array([[0.5]]), array([0., 0.]), array([0.5, 0.5]))
+
     Parameters
     ----------
     grad_output : array_like, (…, n_q, d_v)
         G, of exactly the shape of the output.
     Q, K, V, attn_mask, is_causal, scale, empty
         As in ``attention``. What may not be read has no gradient; neither has an empty row.
-
-    Returns
-    -------
-    dQ, dK, dV : ndarray
-        Each of the shape of its input: an input that is broadcast over leading axes is read
-        many times, and its gradients are summed. Promoted floating type of all four arrays.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in ``attention``; the shape of ``grad_output`` is not that of the output; finite
-        inputs give gradients that exceed the range of the dtype.
-
-    Examples
-    --------
-    >>> dQ, dK, dV = attention_vjp([[1.0]], [[0.0]], [[1.0], [2.0]], [[3.0], [5.0]])
-    >>> dQ, dK.ravel(), dV.ravel()
-    (array([[0.5]]), array([0., 0.]), array([0.5, 0.5]))
     """
     options = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale, "empty": empty}
     read = check_inputs(Q, K, V, *options.values())

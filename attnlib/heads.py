@@ -1,16 +1,17 @@
 """Real heads: their weights, the states they read, and every stage of one read."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlib.attention import attention, check_inputs
-from attnlib.checks import as_float
+from attnlib.attention import attention
+from attnlib.checks import as_float, as_scale, promote
 from attnlib.scores import project, score_table
 
 DATA = Path(__file__).parent / "data"
@@ -42,22 +43,23 @@ class Read:
 
     def _repr_html_(self) -> str:
         """Show the shapes, and the table of weights of one read (the first, if there are more)."""
-        shapes = "".join(
-            f"<tr><th scope='row'>{name}</th><td>{getattr(self, name).shape}</td></tr>"
-            for name in self.STAGES
-        )
         n = self.weights.shape[-1]
         first = self.weights.reshape(self.weights.size // max(n, 1), n)[:n]
-        rows, names = "", [escape(str(token)) for token in self.tokens or range(n)]
-        for name, row in zip(names, first):
-            cells = "".join(f"<td>{w:.2f}</td>" for w in row)
-            rows += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
+        names = [escape(str(token)) for token in self.tokens or range(n)]
+        shapes = "".join(_html_row(name, [getattr(self, name).shape]) for name in self.STAGES)
+        cells = [[f"{weight:.2f}" for weight in row] for row in first]
+        rows = "".join(map(_html_row, names, cells))
         head = "".join(f"<th scope='col'>{name}</th>" for name in names)
         return (
             f"<table><caption>shapes</caption>{shapes}</table>"
             f"<table><caption>weights: rows requesters, columns candidates</caption>"
             f"<tr><td></td>{head}</tr>{rows}</table>"
         )
+
+
+def _html_row(name: str, cells: Iterable) -> str:
+    cells = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f"<tr><th scope='row'>{name}</th>{cells}</tr>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,60 +81,47 @@ class Head:
     description: str = ""
 
     def __post_init__(self):
-        for field in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"):
-            value = getattr(self, field)
-            if value is None and field.startswith("b"):
-                continue
-            array = as_float(field, value)
-            if array.ndim != (1 if field.startswith("b") else 2):
-                axes = "(d,)" if field.startswith("b") else "(d_model, d)"
+        biases = [field for field in ("b_Q", "b_K", "b_V") if getattr(self, field) is not None]
+        for field in ("W_Q", "W_K", "W_V", *biases):
+            array = as_float(field, getattr(self, field))
+            ndim, axes = (1, "(d,)") if field in biases else (2, "(d_model, d)")
+            if array.ndim != ndim:
                 raise ValueError(f"{field} has shape {array.shape}; expected {axes}")
             object.__setattr__(self, field, array)
         if self.W_K.shape != self.W_Q.shape:
             raise ValueError(f"W_K has shape {self.W_K.shape}; expected W_Q's {self.W_Q.shape}")
         if self.W_V.shape[0] != self.W_Q.shape[0]:
             raise ValueError(f"W_V has {self.W_V.shape[0]} rows; W_Q has {self.W_Q.shape[0]}")
-        for role in "QKV":
-            bias, width = getattr(self, f"b_{role}"), getattr(self, f"W_{role}").shape[1]
-            if bias is not None and bias.shape != (width,):
-                raise ValueError(f"b_{role} has shape {bias.shape}; expected ({width},)")
+        for field in biases:
+            shape, expected = getattr(self, field).shape, getattr(self, f"W{field[1:]}").shape[1:]
+            if shape != expected:
+                raise ValueError(f"{field} has shape {shape}; expected {expected}")
 
     def __repr__(self) -> str:
-        return (
-            f"Head({self.name!r}, W_Q {self.W_Q.shape}, W_V {self.W_V.shape}: {self.description})"
-        )
+        shapes = f"W_Q {self.W_Q.shape}, W_V {self.W_V.shape}"
+        return f"Head({self.name!r}, {shapes}: {self.description})"
 
     def views(self, H: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return Q, K, V: H W + b for each role, (…, n, d_k) twice and (…, n, d_v)."""
-        return (
-            project(H, self.W_Q, self.b_Q),
-            project(H, self.W_K, self.b_K),
-            project(H, self.W_V, self.b_V),
-        )
+        pairs = (self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V)
+        Q, K, V = (project(H, W, b) for W, b in pairs)
+        return Q, K, V
 
-    def read(
-        self,
-        H: ArrayLike,
-        tokens: Sequence[str] | None = None,
-        *,
-        attn_mask: ArrayLike | None = None,
-        is_causal: bool = False,
-        scale: float | None = None,
-        empty: str = "raise",
-    ) -> Read:
-        """Return every stage of the read of ``H`` (…, n, d_model); options as in ``attention``.
+    def read(self, H: ArrayLike, tokens: Sequence[str] | None = None, **options: Any) -> Read:
+        """Return every stage of the read of ``H`` (…, n, d_model).
 
-        Raises ``ValueError`` when ``tokens`` does not name each row of ``H`` once.
+        ``options`` are ``attn_mask``, ``is_causal``, ``scale`` and ``empty`` of ``attention``.
+        ``ValueError`` when ``tokens`` does not name each row of ``H`` once.
         """
         H = as_float("H", H)
         Q, K, V = self.views(H)
         if tokens is not None and len(tokens) != H.shape[-2]:
             raise ValueError(f"tokens has {len(tokens)} entries, H has {H.shape[-2]} rows")
-        options = dict(attn_mask=attn_mask, is_causal=is_causal, scale=scale, empty=empty)
         output, weights = attention(Q, K, V, return_weights=True, **options)
-        scores = score_table(Q, K)
+        scores, compute = score_table(Q, K), promote(Q, K, V)[1]
         with np.errstate(all="ignore"):
-            scaled = scores * check_inputs(Q, K, V, **options).scale.astype(scores.dtype)
+            factor = as_scale(options.get("scale"), Q.shape[-1], compute.type)
+            scaled = scores * factor.astype(scores.dtype)
         names = None if tokens is None else tuple(tokens)
         return Read(H, Q, K, V, scores, scaled, weights, output, names)
 
@@ -162,11 +151,7 @@ def load_states(sentence: str, layer: int) -> tuple[tuple[str, ...], np.ndarray]
     """
     with _open("states", sentence, list_sentences(), "sentence") as stored:
         layers = sorted(int(key[1:]) for key in stored.files if key[0] == "H")
-        if (
-            isinstance(layer, bool)
-            or not isinstance(layer, (int, np.integer))
-            or layer not in layers
-        ):
+        if not isinstance(layer, (int, np.integer)) or f"H{layer}" not in stored.files:
             raise ValueError(f"layer is {layer!r}; states are stored for layers {layers}")
         return tuple(stored["tokens"].tolist()), stored[f"H{layer}"]
 
@@ -184,8 +169,8 @@ def load_statistics(quantity: str | None = None) -> list[dict[str, str | float |
     With ``quantity``, only the rows of that name; ``ValueError`` names those that exist.
     """
     with open(DATA / "statistics.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows = [row | {"value": float(row["value"]), "n": int(row["n"])} for row in rows]
+        read = csv.DictReader(file)
+        rows = [row | {"value": float(row["value"]), "n": int(row["n"])} for row in read]
     if quantity is None:
         return rows
     _known(quantity, sorted({row["quantity"] for row in rows}), "quantity")

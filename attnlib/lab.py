@@ -1,7 +1,7 @@
 """The training lab: a one-head reader, its training, sweeps, and the book's experiments."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -143,9 +143,7 @@ def measure(params: Params, batch: Batch, settings: Settings) -> tuple[dict[str,
     return numbers | {f"norm_{name}": float(norm) for name, norm in norms}, gradients
 
 
-def update(
-    W: np.ndarray, gradient: np.ndarray, memory: np.ndarray, step: int, settings: Settings
-) -> None:
+def update(W, gradient, memory: np.ndarray, step: int, settings: Settings) -> None:
     """Take one step in place; ``memory`` holds Adam's two means (Kingma and Ba, 2015)."""
     mean, square = memory
     if settings.optimizer == "sgd":
@@ -170,7 +168,13 @@ def train(task: Lookup, *, progress: bool | None = None, **options: Any) -> Run:
     start, rng = initial(task, settings), np.random.default_rng([settings.seed, 1])
     params = Params(*(W.copy() for W in start))
     memories = [np.zeros((2, *W.shape)) for W in params]
-    for step in bar(range(1, settings.steps + 1), progress):
+    steps = range(1, settings.steps + 1)
+    if sys.stderr.isatty() if progress is None else progress:
+        with suppress(ImportError):
+            from tqdm import tqdm
+
+            steps = tqdm(steps, delay=2)
+    for step in steps:
         with np.errstate(all="ignore"):
             numbers, gradients = measure(params, task.batch(settings.batch_size, rng), settings)
         if not numbers["loss"] < 1e30:
@@ -185,22 +189,13 @@ def train(task: Lookup, *, progress: bool | None = None, **options: Any) -> Run:
     return Run(task, settings, start, params, MappingProxyType(history), MappingProxyType(test))
 
 
-def bar(steps: Iterable[int], progress: bool | None) -> Iterable[int]:
-    """Return ``steps``, behind a progress bar if it is wanted and tqdm is there."""
-    if sys.stderr.isatty() if progress is None else progress:
-        with suppress(ImportError):
-            from tqdm import tqdm
-
-            return tqdm(steps, delay=2)
-    return steps
-
-
 def sweep(task: Lookup, grid: dict[str, Sequence], *, workers: int = 1, **fixed: Any) -> Records:
     """Train once for every combination in ``grid``; return a record for each, in that order.
 
     ``grid``: names of ``Settings`` and the values to try; ``fixed``: the other options. A record
-    is the combination with test ``loss``, ``accuracy`` and ``entropy``. ``workers`` above 1 are
-    processes; a script then needs ``if __name__ == "__main__":``. All settings are checked first.
+    is the combination with test ``loss``, ``accuracy`` and ``entropy``, and the largest change of
+    an entry, ``moved_W_Q`` …. ``workers`` above 1 are processes; a script then needs
+    ``if __name__ == "__main__":``. All settings are checked first.
 
     >>> sweep(Lookup(), {"hard": [True], "seed": [1, 2]}, steps=0)[1]["entropy"]
     0.0
@@ -216,9 +211,11 @@ def sweep(task: Lookup, grid: dict[str, Sequence], *, workers: int = 1, **fixed:
 
 
 def result(task: Lookup, settings: Settings) -> dict[str, float]:
-    """Return the test numbers of one run."""
-    test = train(task, progress=False, **vars(settings)).test
-    return {name: test[name] for name in ("loss", "accuracy", "entropy")}
+    """Return the numbers of one run that go into a record."""
+    run = train(task, progress=False, **vars(settings))
+    changes = zip(Params._fields, run.start, run.params, strict=True)
+    moved = {f"moved_{name}": float(np.abs(end - start).max()) for name, start, end in changes}
+    return {name: run.test[name] for name in ("loss", "accuracy", "entropy")} | moved
 
 
 # The experiments of the book: seconds on one core, longer with the more seeds of full=True.
@@ -254,9 +251,7 @@ def dynamic_against_fixed(full: bool = False) -> Records:
             for name, answer in answers.items():
                 nearest = score_table(answer, test.payloads).argmax(axis=-1)
                 accuracy = float((nearest == test.sources).mean())
-                loss = float(((answer - test.targets) ** 2).mean())
-                where = dict(routing=name, distance=distance, seed=seed)
-                records.append(where | dict(accuracy=accuracy, loss=loss))
+                records.append(dict(routing=name, distance=distance, seed=seed, accuracy=accuracy))
     return records
 
 
@@ -306,7 +301,7 @@ def own_and_mixed_pairs(full: bool = False) -> Records:
 
 def look_at_successor(full: bool = False) -> Records:
     """C5.6: eight tokens, each to read the next, W_K = W_Q or not; ``self_best`` is the share of
-    rows whose own weight is the largest, ``asymmetry`` the largest |s_ij - s_ji|.
+    rows whose own weight is the largest, ``asymmetry`` the largest ``|s_ij - s_ji|``.
 
     Tied, the rows cannot all be right: q_i·q_i+1 > q_i·q_i all round the ring would give
     Σ q_i·q_i+1 > Σ q_i·q_i, which is never so. All but one can.
@@ -327,30 +322,30 @@ def look_at_successor(full: bool = False) -> Records:
 
 
 def hard_against_soft(full: bool = False) -> Records:
-    """C8.3: argmax and softmax trained alike; ``moved_W_Q`` …: largest change of an entry."""
-    records = []
-    for hard, seed in product((True, False), range(10 if full else 3)):
-        run = train(Lookup(), hard=hard, seed=seed)
-        record = dict(hard=hard, seed=seed, accuracy=run.test["accuracy"], loss=run.test["loss"])
-        for name, start, end in zip(Params._fields, run.start, run.params, strict=True):
-            record[f"moved_{name}"] = float(np.abs(end - start).max())
-        records.append(record)
-    return records
+    """C8.3: argmax and softmax trained alike, and which matrices have moved."""
+    return sweep(Lookup(), {"hard": (True, False), "seed": range(10 if full else 3)})
 
 
 def scale_against_width(full: bool = False, workers: int = 1) -> Records:
-    """C9.5: ``scale`` 1/√d_k (None) and none (1.0), by width, optimizer, step size and seed.
+    """C9.5: the ``scale`` 1/√d_k (None), none (1.0) and 1/d_k, by width, optimizer and step size.
 
-    States have a root mean square near that of a real model's. Only settings whose digits do
-    not depend on how the machine rounds: training without the scale is chaotic when both the
-    width and the step are large.
+    States have a root mean square near that of a real model's. Training without the scale is
+    chaotic when the width is large: the last digits depend on how the machine rounds.
     """
     task, records = Lookup(names=32, candidates=32, payload_width=32, code_size=0.5), []
-    trials = [("adam", 0.005, 150, (16, 128, 512)), ("adam", 0.01, 150, (16, 128))]
-    trials += [("sgd", 0.3, 400, (16, 128))]
-    trials += [("adam", 0.002, 150, (16, 128, 512))] if full else []
-    for optimizer, step_size, steps, widths in trials:
-        grid = {"optimizer": [optimizer], "step_size": [step_size], "d_k": widths}
-        grid |= {"scale": (None, 1.0), "seed": range(5 if full else 2)}
-        records += sweep(task, grid, workers=workers, d_v=32, steps=steps, batch_size=16)
+    trials = [
+        ("adam", 0.005, 150, width, scale)
+        for width in (16, 128)
+        for scale in (None, 1.0, 1 / width)
+    ]
+    trials += [("adam", 0.005, 150, 512, scale) for scale in (None, 1.0)] + [
+        ("adam", 0.005, 600, 128, 1.0)
+    ]
+    trials += [
+        ("sgd", step_size, 400, 128, scale) for step_size in (0.3, 3.0) for scale in (None, 1.0)
+    ]
+    for optimizer, step_size, steps, d_k, scale in trials:
+        grid = dict(optimizer=[optimizer], step_size=[step_size], steps=[steps], d_k=[d_k])
+        grid |= dict(scale=[scale], seed=range(5 if full else 2))
+        records += sweep(task, grid, workers=workers, d_v=32, batch_size=16)
     return records

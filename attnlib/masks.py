@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnlib.checks import as_array, as_float
+from attnlib.checks import as_array, as_float, promote
 
 BOTH_MEANINGS = (
     "attn_mask holds only 0 and 1, which has two readings: pass a bool array where True means "
@@ -19,10 +19,9 @@ def as_mask(attn_mask, n_q: int, n_k: int, whole: bool = True) -> np.ndarray:
     if mask.dtype != bool:
         whole_numbers = mask.dtype.kind in "iu"
         mask = as_float("attn_mask", mask)
-        if mask.dtype == np.float16:
-            mask = mask.astype(np.float32)
+        mask = mask.astype(promote(mask)[1], copy=False)
         top = mask.max(initial=-np.inf)
-        if whole and top == 1 and zeros_and_ones(mask):
+        if whole and top == 1 and np.isin(mask, (0, 1)).all():
             raise ValueError(BOTH_MEANINGS)
         if whole_numbers:
             raise TypeError("attn_mask holds integers; pass bool (True = may be read) or float")
@@ -35,11 +34,6 @@ def as_mask(attn_mask, n_q: int, n_k: int, whole: bool = True) -> np.ndarray:
             "np.broadcast_to(mask[:, None, :], (batch, n_q, n_k))"
         )
     return mask
-
-
-def zeros_and_ones(mask: np.ndarray) -> bool:
-    """Say whether there is nothing but 0 and 1."""
-    return bool(((mask == 0) | (mask == 1)).all())
 
 
 class MaskFunction:
@@ -57,7 +51,7 @@ class MaskFunction:
         if self.kind not in (None, mask.dtype.kind):
             raise TypeError("attn_mask(rows, cols) is bool for some blocks and float for others")
         self.kind, self.top = mask.dtype.kind, max(self.top, mask.max())
-        self.doubtful = self.doubtful and self.kind == "f" and zeros_and_ones(mask)
+        self.doubtful = self.doubtful and self.kind == "f" and np.isin(mask, (0, 1)).all()
         return mask
 
     def check_meaning(self) -> None:
@@ -84,8 +78,7 @@ def split_mask(
     if mask.dtype != bool:
         keep, where = mask != -np.inf, True if reach is None else reach
         peak = np.maximum(peak, mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where))
+        wide = np.result_type(mask, np.float64)
         with np.errstate(all="ignore"):
-            bias = np.where(
-                keep, np.subtract(mask, peak, dtype=np.result_type(mask, np.float64)), 0
-            )
+            bias = np.where(keep, np.subtract(mask, peak, dtype=wide), 0)
     return keep if reach is None else keep & reach, bias, peak

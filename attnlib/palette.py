@@ -1,21 +1,15 @@
 """One colour per role, the same in every figure; each legible on white and on a dark page."""
 
-QUERY = "#2f7fd0"
-KEY = "#c2660c"
-VALUE = "#1d8f5a"
-SCORE = "#8b68cf"
-WEIGHT = "#cf4a80"
-OUTPUT = "#0e8c99"
-INK = "#7b7f86"
 ROLES = {
-    "query": QUERY,
-    "key": KEY,
-    "value": VALUE,
-    "score": SCORE,
-    "weight": WEIGHT,
-    "output": OUTPUT,
-    "state": INK,
+    "query": "#2f7fd0",
+    "key": "#c2660c",
+    "value": "#1d8f5a",
+    "score": "#8b68cf",
+    "weight": "#cf4a80",
+    "output": "#0e8c99",
+    "state": "#7b7f86",
 }
+QUERY, KEY, VALUE, SCORE, WEIGHT, OUTPUT, INK = ROLES.values()
 
 
 def color(role: str) -> str:

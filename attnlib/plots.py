@@ -17,7 +17,11 @@ from numpy.typing import ArrayLike
 from attnlib.checks import as_float
 from attnlib.palette import INK, ROLES, color
 
+Place = Axes | None  # None: a new figure
+Tokens = Sequence[str] | None
+
 REQUESTER, CANDIDATE, SCORE, WEIGHT = "requester", "candidate", "score", "weight"
+CENTRED = {"ha": "center", "va": "center"}
 PARTS = (
     ("softmax", r"$\mathrm{softmax}$", "weight"),
     ("(", r"$($", "state"),
@@ -28,93 +32,80 @@ PARTS = (
     (")", r"$)$", "state"),
     ("V", r"$\,V$", "value"),
 )
+BRACKETS = {"(": "softmax", ")": "softmax", "/": "sqrt(d_k)"}
 
 
 def use_style() -> None:
     """Set fonts, sizes and a transparent ground; in a notebook, draw figures as SVG."""
-    mpl.rcParams.update(
-        {
-            "axes.edgecolor": INK,
-            "axes.facecolor": "none",
-            "axes.labelcolor": INK,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "figure.facecolor": "none",
-            "figure.figsize": (6.0, 3.4),
-            "figure.constrained_layout.use": True,
-            "font.size": 11,
-            "legend.frameon": False,
-            "legend.labelcolor": INK,
-            "mathtext.fontset": "cm",
-            "savefig.facecolor": "none",
-            "svg.hashsalt": "attnlib",
-            "text.color": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-        }
-    )
+    mpl.rc("axes", edgecolor=INK, labelcolor=INK, facecolor="none")
+    mpl.rc("axes.spines", right=False, top=False)
+    mpl.rc("figure", facecolor="none", figsize=(6.0, 3.4))
+    mpl.rc("figure.constrained_layout", use=True)
+    mpl.rc("font", size=11)
+    mpl.rc("legend", frameon=False, labelcolor=INK)
+    mpl.rc("mathtext", fontset="cm")
+    mpl.rc("savefig", facecolor="none")
+    mpl.rc("svg", hashsalt="attnlib")
+    mpl.rc(("text", "xtick", "ytick"), color=INK)
     if mpl.get_backend().endswith("inline"):
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})
 
 
-def _axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+def _axes(ax: Place, size: tuple[float, float] | None = None) -> Axes:
     return plt.subplots(figsize=size)[1] if ax is None else ax
 
 
-def _names(name: str, tokens: Sequence[str] | None, count: int) -> list[str]:
-    if tokens is None:
-        return [str(i) for i in range(count)]
+def _names(name: str, tokens: Tokens, count: int) -> list[str]:
+    tokens = range(count) if tokens is None else tokens
     if len(tokens) != count:
         raise ValueError(f"{name} has {len(tokens)} entries, the table needs {count}")
     return [str(token) for token in tokens]
 
 
+def _number(x: float, role: str) -> str:
+    return f"{x:z.2f}" if role == "weight" else f"{x:z.1f}"
+
+
 def heatmap(
     table: ArrayLike,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
+    rows: Tokens = None,
+    columns: Tokens = None,
     *,
     role: str = "weight",
     numbers: bool | None = None,
     row: int | None = None,
     column: int | None = None,
-    ax: Axes | None = None,
+    ax: Place = None,
 ) -> Axes:
     """Draw a table (n_q, n_k) of scores or weights: rows requesters, columns candidates.
 
     White is 0, the role's colour positive, grey negative; weights have the fixed range 0 to 1.
-    ``rows`` and ``columns`` name
-    the tokens (columns default to the rows). ``numbers`` writes them into the cells (default: up
-    to 12 columns). ``row`` and ``column`` outline one of each.
+    ``rows`` and ``columns`` name the tokens (columns default to the rows). ``numbers`` writes
+    them into the cells (default: up to 12 columns). ``row`` and ``column`` outline one of each.
     """
     table = as_float("table", table)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"table has shape {table.shape}; expected (n_q, n_k), at least one each")
-    columns = _names("columns", rows if columns is None else columns, table.shape[1])
-    rows = _names("rows", rows, table.shape[0])
     n_q, n_k = table.shape
+    columns = _names("columns", rows if columns is None else columns, n_k)
+    rows = _names("rows", rows, n_q)
     ax = _axes(ax, (1.4 + 0.62 * n_k, 1.0 + 0.5 * n_q))
-    shown = np.abs(table[np.isfinite(table)])
-    top = 1.0 if role == "weight" else shown.max(initial=0) or 1.0
+    top = 1.0 if role == "weight" else np.abs(table[np.isfinite(table)]).max(initial=0) or 1.0
     steps = [(0, "#4d535b"), (0.5, "#f6f4f8"), (0.85, color(role)), (1, "#22182e")]
     shades = LinearSegmentedColormap.from_list(role, steps)
     image = ax.imshow(table, cmap=shades, vmin=-top, vmax=top, aspect="auto")
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
-            dark = np.dot(image.to_rgba(number)[:3], (0.3, 0.59, 0.11)) < 0.55
-            digits = 2 if role == "weight" else 1
-            text = f"{round(number, digits) + 0.0:.{digits}f}"
-            ax.text(
-                j, i, text, ha="center", va="center", size=9, color="white" if dark else "#1b1b1f"
-            )
+            light = np.dot(image.to_rgba(number)[:3], (0.3, 0.59, 0.11))
+            ink = "white" if light < 0.55 else "#1b1b1f"
+            ax.text(j, i, _number(number, role), size=9, color=ink, **CENTRED)
     ax.set_xticks(range(n_k), columns, rotation=0 if max(map(len, columns)) < 6 else 40)
     ax.set_yticks(range(n_q), rows)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_xlabel(CANDIDATE)
-    ax.set_ylabel(REQUESTER)
+    ax.set(xlabel=CANDIDATE, ylabel=REQUESTER)
     outline = {"fill": False, "ec": INK, "lw": 2.2, "clip_on": False}
     if row is not None:
         ax.add_patch(Rectangle((-0.5, row - 0.5), n_k, 1, **outline))
@@ -124,51 +115,41 @@ def heatmap(
 
 
 def row_bars(
-    row: ArrayLike,
-    tokens: Sequence[str] | None = None,
-    *,
-    role: str = "score",
-    label: str = "",
-    ax: Axes | None = None,
+    row: ArrayLike, tokens: Tokens = None, *, role: str = "score", label: str = "", ax: Place = None
 ) -> Axes:
     """Draw one requester's row (n_k,) as bars over the candidates, with the numbers."""
     row = as_float("row", row)
     if row.ndim != 1:
         raise ValueError(f"row has shape {row.shape}; expected (n_k,), one requester's row")
     ax = _axes(ax, (1.4 + 0.62 * len(row), 2.4))
-    digits = 2 if role == "weight" else 1
     bars = ax.bar(range(len(row)), row, color=color(role), width=0.7)
-    ax.bar_label(bars, [f"{x:.{digits}f}" for x in row], color=INK, size=9, padding=2)
+    ax.bar_label(bars, [_number(x, role) for x in row], color=INK, size=9, padding=2)
     ax.axhline(0, color=INK, lw=0.8)
     ax.margins(y=0.18)
     ax.set_xticks(range(len(row)), _names("tokens", tokens, len(row)))
     ax.tick_params(axis="x", length=0)
-    ax.set_xlabel(CANDIDATE)
-    ax.set_ylabel(label)
+    ax.set(xlabel=CANDIDATE, ylabel=label)
     return ax
 
 
-def formula_strip(
-    earned: Iterable[str], *, new: Iterable[str] = (), ax: Axes | None = None
-) -> Axes:
+def formula_strip(earned: Iterable[str], *, new: Iterable[str] = (), ax: Place = None) -> Axes:
     """Draw the formula: parts in ``earned`` in their colours, the rest grey, ``new`` underlined.
 
     Parts: softmax, Q, K, sqrt(d_k), V. ``ValueError`` names an unknown one.
     """
-    earned, new = set(earned), set(new)
-    names = [name for name, _, _ in PARTS if len(name) > 1 or name.isalpha()]
-    for part in earned | new:
+    new = set(new)
+    shown = new | set(earned)
+    names = [name for name, _, _ in PARTS if name not in BRACKETS]
+    for part in shown:
         if part not in names:
             raise ValueError(f"unknown part {part!r}; there are: {', '.join(names)}")
-    brackets = {"(": "softmax", ")": "softmax", "/": "sqrt(d_k)"}
     ax = _axes(ax, (6.0, 0.8))
     ax.set_axis_off()
     end, anchor = 0.02, "axes fraction"
     for name, symbol, role in PARTS:
-        have = brackets.get(name, name) in earned | new
+        ink, alpha = (color(role), 1) if BRACKETS.get(name, name) in shown else (INK, 0.5)
         place = {"xy": (end, 0.35), "xycoords": (anchor, "axes fraction")}
-        text = ax.annotate(symbol, **place, size=24, color=color(role) if have else INK)
-        text.set_alpha(1 if have else 0.5)
+        text = ax.annotate(symbol, **place, size=24, color=ink, alpha=alpha)
         if name in new:
             line = {"arrowstyle": "-", "color": color(role), "lw": 2.5}
             ax.annotate("", (0, -0.15), (1, -0.15), xycoords=text, arrowprops=line)
@@ -176,9 +157,7 @@ def formula_strip(
     return ax
 
 
-def before_after(
-    scores: ArrayLike, weights: ArrayLike, tokens: Sequence[str] | None = None
-) -> tuple[Axes, Axes]:
+def before_after(scores: ArrayLike, weights: ArrayLike, tokens: Tokens = None) -> tuple[Axes, Axes]:
     """Draw one requester's scores above its weights, over the same candidates (n_k,)."""
     count = len(as_float("scores", scores))
     _, (top, bottom) = plt.subplots(2, 1, figsize=(1.4 + 0.62 * count, 4.2), sharex=True)
@@ -195,7 +174,7 @@ def bands(
     log: str = "",
     xlabel: str = "",
     ylabel: str = "",
-    ax: Axes | None = None,
+    ax: Place = None,
 ) -> Axes:
     """Draw one line a series over ``x`` (m,), with the spread over repetitions as a band.
 
@@ -230,41 +209,38 @@ def diagram(
     arrows: dict[tuple[str, str], str],
     *,
     size: tuple[float, float] = (7.4, 4.0),
-    ax: Axes | None = None,
+    ax: Place = None,
 ) -> Axes:
     """Draw arrays as boxes, with arrows between them.
 
     ``boxes`` maps a name to (x, y, rows, columns, role, symbol): a box grows with the root of its
     rows and columns, and carries its shape. ``arrows`` maps (from, to) to a label.
     """
-    for name, (_, _, rows, columns, *_) in boxes.items():
-        if rows < 1 or columns < 1:
-            raise ValueError(f"box {name!r} has shape ({rows}, {columns}); expected at least 1")
-    ax = _axes(ax, size)
-    ax.set_axis_off()
+    for name, (_, _, *shape, _, _) in boxes.items():
+        if min(shape) < 1:
+            raise ValueError(f"box {name!r} has shape {tuple(shape)}; expected at least 1")
     largest = max(max(rows, columns) for _, _, rows, columns, *_ in boxes.values())
-    half = {
-        name: tuple(0.37 + 0.37 * np.sqrt(np.array([columns, rows]) / largest))
-        for name, (_, _, rows, columns, *_) in boxes.items()
-    }
+    ax, half = _axes(ax, size), {}
+    ax.set_axis_off()
     for name, (x, y, rows, columns, role, symbol) in boxes.items():
-        w, h = half[name]
+        w, h = 0.37 + 0.37 * np.sqrt(np.array([columns, rows]) / largest)
+        half[name] = w
         ax.add_patch(Rectangle((x - w, y - h), 2 * w, 2 * h, fc=color(role), ec="none"))
-        ax.text(x, y, symbol, ha="center", va="center", color="white", size=13)
+        ax.text(x, y, symbol, color="white", size=13, **CENTRED)
         ax.text(x, y - h - 0.08, f"({rows}, {columns})", ha="center", va="top", size=10)
     for (start, end), label in arrows.items():
         (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
-        tail, tip = (x0 + half[start][0] + 0.06, y0), (x1 - half[end][0] - 0.06, y1)
+        tail, tip = (x0 + half[start] + 0.06, y0), (x1 - half[end] - 0.06, y1)
         ax.annotate("", tip, tail, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
         middle = (tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2 + 0.12
         ax.text(*middle, label, ha="center", va="bottom", size=12)
-    xs, ys = zip(*((x, y) for x, y, *_ in boxes.values()))
+    xs, ys, *_ = zip(*boxes.values())
     ax.set(xlim=(min(xs) - 0.9, max(xs) + 0.9), ylim=(min(ys) - 1.2, max(ys) + 0.9))
     return ax
 
 
 def shape_diagram(
-    n_q: int, n_k: int, d_model: int, d_k: int, d_v: int, *, ax: Axes | None = None
+    n_q: int, n_k: int, d_model: int, d_k: int, d_v: int, *, ax: Place = None
 ) -> Axes:
     """Draw the whole single-head read with every shape: states, views, table, weights, output."""
     boxes = {
@@ -277,14 +253,7 @@ def shape_diagram(
         "weights": (7.1, 1.0, n_q, n_k, "weight", r"$\alpha$"),
         "output": (9.2, -0.7, n_q, d_v, "output", "$O$"),
     }
-    arrows = {
-        ("requesters", "Q"): "$W_Q$",
-        ("candidates", "K"): "$W_K$",
-        ("candidates", "V"): "$W_V$",
-        ("Q", "scores"): "",
-        ("K", "scores"): "",
-        ("scores", "weights"): "softmax",
-        ("weights", "output"): "",
-        ("V", "output"): "",
-    }
+    arrows = {("requesters", "Q"): "$W_Q$", ("candidates", "K"): "$W_K$"}
+    arrows |= {("candidates", "V"): "$W_V$", ("Q", "scores"): "", ("K", "scores"): ""}
+    arrows |= {("scores", "weights"): "softmax", ("weights", "output"): "", ("V", "output"): ""}
     return diagram(boxes, arrows, size=(7.4, 4.4), ax=ax)

@@ -7,7 +7,13 @@ from attnlib.checks import as_float, as_rows, broadcast, product
 
 
 def project(H: ArrayLike, W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
-    """Return H W + b: one learned view of every state.
+    """Return H W + b, (…, n, d): one learned view of every state.
+
+    The result has the promoted floating type of the inputs. ``TypeError`` for what is complex,
+    object or string; ``ValueError`` for shapes that do not fit, and finite inputs that overflow.
+
+    >>> project([[1.0, 2.0]], [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    array([[1., 2., 3.]])
 
     Parameters
     ----------
@@ -17,33 +23,14 @@ def project(H: ArrayLike, W: ArrayLike, b: ArrayLike | None = None) -> np.ndarra
         Projection weights, stored (in, out).
     b : array_like, (d,), optional
         Bias, the same for every token.
-
-    Returns
-    -------
-    ndarray, (…, n, d)
-        Promoted floating type of the inputs.
-
-    Raises
-    ------
-    TypeError
-        An argument is complex, object or string.
-    ValueError
-        Shapes do not fit, or finite inputs overflow the dtype.
-
-    Examples
-    --------
-    >>> project([[1.0, 2.0]], [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    array([[1., 2., 3.]])
     """
-    H = as_rows("H", H, "(…, n, d_model)")
-    W = as_float("W", W)
+    H, W = as_rows("H", H, "(…, n, d_model)"), as_float("W", W)
     d_model = H.shape[-1]
     if W.ndim != 2 or W.shape[0] != d_model:
         stored = W.ndim == 2 and W.shape[1] == d_model
         mistake = "; is W stored (out, in)? pass W.T" if stored else ""
-        raise ValueError(
-            f"W has shape {W.shape}; expected ({d_model}, d), as H has {d_model} columns{mistake}"
-        )
+        expected = f"expected ({d_model}, d), as H has {d_model} columns{mistake}"
+        raise ValueError(f"W has shape {W.shape}; {expected}")
     if b is None:
         return product("H and W", H, W)
     b = as_float("b", b)
@@ -53,49 +40,28 @@ def project(H: ArrayLike, W: ArrayLike, b: ArrayLike | None = None) -> np.ndarra
 
 
 def score_table(Q: ArrayLike, K: ArrayLike) -> np.ndarray:
-    """Return Q Kᵀ: the raw score of every candidate for every requester.
+    """Return Q Kᵀ: the raw score of every candidate for every requester, (…, n_q, n_k).
 
     Entry (i, j) is q_i·k_j, unscaled and unmasked. Rows are requesters, columns candidates.
+    ``Q`` is (…, n_q, d_k) and ``K`` (…, n_k, d_k); the table has their promoted floating type.
+    ``TypeError`` and ``ValueError`` as in ``project``, ``ValueError`` for d_k = 0 too.
 
-    Parameters
-    ----------
-    Q : array_like, (…, n_q, d_k)
-    K : array_like, (…, n_k, d_k)
-
-    Returns
-    -------
-    ndarray, (…, n_q, n_k)
-        Promoted floating type of the inputs.
-
-    Raises
-    ------
-    TypeError
-        An argument is complex, object or string.
-    ValueError
-        Shapes do not fit, d_k is 0, or finite inputs overflow the dtype.
-
-    Examples
-    --------
     >>> score_table([[1, 0], [1, 2]], [[3, 0], [0, 1], [2, 2]])
     array([[3., 0., 2.],
            [3., 2., 6.]])
     """
     Q, K = as_rows("Q", Q, "(…, n_q, d_k)"), as_rows("K", K, "(…, n_k, d_k)")
     check_widths(Q, K)
-    broadcast(Q=Q.shape[:-2], K=K.shape[:-2])
+    broadcast(Q=Q, K=K)
     return product("Q and K", Q, K.swapaxes(-1, -2))
 
 
 def check_widths(Q: np.ndarray, K: np.ndarray) -> None:
     """Refuse queries and keys whose widths differ, or are 0."""
-    d_k = Q.shape[-1]
+    d_k, shapes = Q.shape[-1], f"(Q {Q.shape}, K {K.shape})"
     if K.shape[-1] != d_k:
         turned = K.shape[-2] == d_k
         mistake = ": did you pass K transposed?" if turned else "; both need the same width d_k"
-        raise ValueError(
-            f"K has {K.shape[-1]} columns, Q has {d_k}{mistake} (Q {Q.shape}, K {K.shape})"
-        )
+        raise ValueError(f"K has {K.shape[-1]} columns, Q has {d_k}{mistake} {shapes}")
     if d_k == 0:
-        raise ValueError(
-            f"Q and K have no columns (Q {Q.shape}, K {K.shape}): d_k must be at least 1"
-        )
+        raise ValueError(f"Q and K have no columns {shapes}: d_k must be at least 1")

@@ -10,7 +10,16 @@ def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     """Return exp(x) / Σ exp(x) along ``axis``: positive weights that share a budget of 1.
 
     The maximum along the axis is subtracted first. That changes no weight, since only
-    differences count, and it keeps exp from overflowing.
+    differences count, and it keeps exp from overflowing. Shape and floating type are those of
+    ``x``; integers and booleans become float64, half precision is computed in float32 and given
+    back in half. Bridle (1990) named it; here it weighs as in Vaswani et al. (2017), section 3.2.1.
+
+    ``TypeError`` for an ``x`` that is complex, object or string, or an ``axis`` that is no
+    integer; ``ValueError`` for an axis that does not exist or is empty, for nan or +inf, and
+    for a row that is -inf throughout.
+
+    >>> softmax([-1.8, 0.7, 4.2, 2.3]).round(3)
+    array([0.002, 0.026, 0.846, 0.127])
 
     Parameters
     ----------
@@ -19,28 +28,6 @@ def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     axis : int
         The axis of the candidates, which compete with each other. For a score table
         (…, n_q, n_k) that is the last one: each requester's row sums to 1.
-
-    Returns
-    -------
-    ndarray
-        Same shape; floating type of ``x`` (integers and booleans: float64; half precision
-        is computed in float32 and given back in half).
-
-    Raises
-    ------
-    TypeError
-        ``x`` is complex, object or string; ``axis`` is not an integer.
-    ValueError
-        ``axis`` does not exist or is empty; ``x`` holds nan or +inf; all of a row is -inf.
-
-    Notes
-    -----
-    Bridle (1990) named it; here it is the weighting of Vaswani et al. (2017), section 3.2.1.
-
-    Examples
-    --------
-    >>> softmax([-1.8, 0.7, 4.2, 2.3]).round(3)
-    array([0.002, 0.026, 0.846, 0.127])
     """
     x = as_float("x", x)
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlib.attention import check_inputs, check_range, refuse_empty, set_aside, shrink, spoil
+from attnlib.attention import check_inputs, masked_scores, refuse_empty, set_aside, shrink, spoil
 from attnlib.masks import MaskFunction, split_mask
 
 
@@ -24,8 +24,13 @@ def streaming_attention(
 ) -> np.ndarray:
     """Return what ``attention`` returns, in memory that grows with neither n_q nor n_k.
 
-    Shapes, dtypes, errors and the other arguments are those of ``attention``. Leading axes are
-    a Python loop: for many small tables ``attention`` is faster.
+    Milakov and Gimelshein (2018), "Online normalizer calculation for softmax". Shapes, dtypes,
+    errors and the other arguments are those of ``attention``. Leading axes are a Python loop: for
+    many small tables ``attention`` is faster. Half precision needs copies of Q, K, V in float32.
+
+    >>> streaming_attention([[0.0], [9.0]], [[1.0], [2.0]], [[1.0], [3.0]], block=1).round(3)
+    array([[2.],
+           [3.]])
 
     Parameters
     ----------
@@ -37,21 +42,6 @@ def streaming_attention(
         Requesters and candidates in a block; (256, 512) by default.
     progress : bool
         Show a progress bar; ``ImportError`` without tqdm.
-
-    Returns
-    -------
-    ndarray, (…, n_q, d_v)
-        Half precision needs copies of Q, K and V in float32.
-
-    Notes
-    -----
-    Milakov and Gimelshein (2018), "Online normalizer calculation for softmax".
-
-    Examples
-    --------
-    >>> streaming_attention([[0.0], [9.0]], [[1.0], [2.0]], [[1.0], [3.0]], block=1).round(3)
-    array([[2.],
-           [3.]])
     """
     asked = MaskFunction(attn_mask) if callable(attn_mask) else None
     inputs = check_inputs(Q, K, V, None if asked else attn_mask, is_causal, scale, empty)
@@ -64,7 +54,13 @@ def streaming_attention(
     spread = [x if x is None else np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in inputs[:4]]
     output = np.empty((*leading, n_q, inputs.V.shape[-1]), inputs.result)
     steps = list(product(np.ndindex(*leading), range(0, n_q, n_rows)))
-    for index, first in progress_bar(steps) if progress else steps:
+    if progress:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            raise ImportError("progress=True needs tqdm: pip install tqdm") from None
+        steps = tqdm(steps, desc="streaming_attention", unit="block")
+    for index, first in steps:
         Q, K, V, mask = (x if x is None else x[index] for x in spread)
         rows = slice(first, min(first + n_rows, n_q))
         read = read_rows(Q[rows], K, V, asked or mask, is_causal, inputs.scale, rows, n_cols)
@@ -87,7 +83,6 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
     number, limit = Q.dtype.type, np.finfo(Q.dtype).max
     with np.errstate(all="ignore"):
         Q = Q * scale
-        reach = np.abs(Q).max() * Q.shape[-1]
     top, peak = np.full((len(Q), 1), -limit), -np.inf
     total, none = np.zeros_like(top), np.ones(top.shape, dtype=bool)
     output, factor = np.zeros((len(Q), V.shape[-1]), number), number(shrink(V))
@@ -108,13 +103,7 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
                 continue
             none &= ~here
             (K_part, bad_K), (V_part, bad_V) = set_aside(K[cols]), set_aside(V[cols])
-            weights = Q @ K_part.T
-            if not reach * np.abs(K_part).max() < limit / 2:
-                check_range(weights, keep)
-            if bias is not None:
-                weights += bias
-            if keep is not None:
-                np.copyto(weights, -np.inf, where=~keep)
+            weights = masked_scores(Q, K_part, keep, bias)
             old, top = top, np.maximum(top, weights.max(axis=-1, keepdims=True))
             fade = np.exp(old - top)
             weights -= top
@@ -125,12 +114,3 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
                 output, _ = spoil(output, weights, ~here, keep, bad_Q, bad_K, bad_V)
     with np.errstate(all="ignore"):
         return (output / ((total + none) * factor)).clip(-limit, limit), none
-
-
-def progress_bar(steps: list):
-    """Return ``steps`` under a progress bar."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        raise ImportError("progress=True needs tqdm: pip install tqdm") from None
-    return tqdm(steps, desc="streaming_attention", unit="block")

@@ -7,15 +7,12 @@ import numpy as np
 
 
 class Batch(NamedTuple):
-    """Examples. ``requesters`` (batch, n_q, d_model) and ``candidates`` (batch, n_k, d_model) are
-    states, ``payloads`` (batch, n_k, payload_width) what each candidate has to say, ``sources``
-    (batch, n_q) the columns asked for.
-    """
+    """Examples: states, what each candidate has to say, and the columns asked for."""
 
-    requesters: np.ndarray
-    candidates: np.ndarray
-    payloads: np.ndarray
-    sources: np.ndarray
+    requesters: np.ndarray  #: (batch, n_q, d_model)
+    candidates: np.ndarray  #: (batch, n_k, d_model)
+    payloads: np.ndarray  #: (batch, n_k, payload_width)
+    sources: np.ndarray  #: (batch, n_q)
 
     @property
     def targets(self) -> np.ndarray:
@@ -81,17 +78,16 @@ class Lookup:
         return payloads / np.sqrt((payloads**2).mean(axis=-1, keepdims=True))
 
     def batch(self, size: int, rng: np.random.Generator, distance: int | None = None) -> Batch:
-        """Return ``size`` fresh examples. The requester stands behind the last candidate:
-        ``distance`` 1 makes that one every source, 2 the one before; ``None`` is random.
+        """Return ``size`` fresh examples; every source is the last candidate for ``distance`` 1,
+        the one before it for 2; ``None`` is random.
         """
         n, (labels, requests) = self.candidates, self.codes()
         check_whole(1, size=size, distance=1 if distance is None else distance)
-        if distance is not None and distance > n:
-            raise ValueError(f"distance is {distance}, but there are only {n} candidates")
         names = rng.random((size, self.names)).argsort(axis=1)[:, :n]
-        payloads = self.fresh_payloads(size, n, rng)
-        sources = rng.integers(n, size=(size, 1))
+        payloads, sources = self.fresh_payloads(size, n, rng), rng.integers(n, size=(size, 1))
         if distance is not None:
+            if distance > n:
+                raise ValueError(f"distance is {distance}, but there are only {n} candidates")
             sources[:] = n - distance
         asked = requests[np.take_along_axis(names, sources, axis=1)]
         requesters = np.concatenate([asked, np.zeros_like(payloads[:, :1])], axis=-1)

@@ -83,7 +83,7 @@ def prose_numbers(source):
     """Return the numbers that a reader sees in prose: no mathematics, code, labels or links."""
     hidden = (
         r"(?s:```.*?```)|^:::\{admonition\}.*$|\$\$[^$]*\$\$|\$[^$]*\$|`[^`]*`|\{[^}]*\}|^\([a-z0-9-]+\)=$"
-        r"|https?://\S+|chapters? \d+(?:, \d+)*|^\d+\. |^\| \d+ \||[A-Za-z_][\w-]*\d\w*"
+        r"|https?://\S+|chapters? \d+(?:(?:, | and )\d+)*|^\d+\. |^\| \d+ \||[A-Za-z_][\w-]*\d\w*"
     )
     text = re.sub(hidden, " ", source, flags=re.M)
     return re.findall(r"(?<![\w.])\d+(?:[.,]\d+)*", text.replace("\u2212", "-"))

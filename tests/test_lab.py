@@ -353,7 +353,7 @@ def test_c8_3_a_hard_read_does_not_learn_where_to_look():
 SCALE = Lookup(names=32, candidates=32, payload_width=32, code_size=0.5)
 
 
-def test_c9_5_without_the_scale_wide_keys_do_not_learn_and_narrow_ones_do():
+def test_c9_5_without_the_scale_wide_keys_learn_later_and_narrow_ones_do_not():
     grid = {"d_k": (16, 128), "scale": (None, 1.0)}
     records = lab.sweep(SCALE, grid, d_v=32, step_size=0.01, steps=150, batch_size=16)
     accuracy = {(r["d_k"], r["scale"]): r["accuracy"] for r in records}
@@ -373,7 +373,7 @@ def test_c9_5_with_very_small_steps_raw_scores_learn_faster():
         (lab.tied_against_separate, 36),
         (lab.look_at_successor, 16),
         (lab.hard_against_soft, 6),
-        (lab.scale_against_width, 28),
+        (lab.scale_against_width, 26),
     ],
 )
 def test_experiment_returns_a_tidy_record_a_run(experiment, runs, monkeypatch):

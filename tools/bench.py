@@ -1,4 +1,4 @@
-"""Run tests/bench on one thread in one process; print a table and write it to _build/bench.csv."""
+"""Run tests/bench on one thread in one process; print a table, write it to chapters/bench.csv."""
 
 import csv
 import json
@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "_build"
-COLUMNS = ("size", "form", "median_ms", "ratio", "peak_MB", "peak_tables")
+COLUMNS = ("date", "size", "form", "median_ms", "ratio", "peak_MB", "peak_tables")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "VECLIB_MAXIMUM")}
 OPTIONS = "--benchmark-only --benchmark-warmup=on --benchmark-min-rounds=5 --benchmark-max-time=1"
 
@@ -28,11 +29,12 @@ def measure() -> list[dict]:
         sys.exit(run.stdout + run.stderr)
     rows, floor = [], {}
     for found in json.loads(answer.read_text())["benchmarks"]:
-        size, form = found["params"]["size"], found["params"]["form"]
+        size, form = found["params"]["size"], found["params"].get("form", "")
         median = found["stats"]["median"]
         floor.setdefault(size, median)  # the two products come first
         numbers = {"median_ms": median * 1e3, "ratio": median / floor[size]} | found["extra_info"]
-        rows.append({"size": size, "form": form} | {k: f"{v:.2f}" for k, v in numbers.items()})
+        row = {"date": date.today().isoformat(), "size": size, "form": form}
+        rows.append(row | {name: f"{number:.2f}" for name, number in numbers.items()})
     return rows
 
 
@@ -46,13 +48,13 @@ def import_time(module: str) -> dict[str, float]:
 
 def main() -> None:
     rows = measure()
-    with open(BUILD / "bench.csv", "w", encoding="utf-8", newline="") as file:
+    with open(ROOT / "chapters" / "bench.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         writer.writerows(rows)
     for row in [dict(zip(COLUMNS, COLUMNS, strict=True)), *rows]:
-        size, form, *numbers = (row.get(column, "-") for column in COLUMNS)
-        print(f"{size:>8}  {form:<20}" + "".join(f"{number:>12}" for number in numbers))
+        _, size, form, *numbers = (row.get(column, "-") for column in COLUMNS)
+        print(f"{size:>16}  {form:<20}" + "".join(f"{number:>12}" for number in numbers))
     imports = import_time("attnlib")
     print(f"import attnlib: {imports['attnlib']:.0f} ms, of which numpy {imports['numpy']:.0f} ms")
 

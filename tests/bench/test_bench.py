@@ -1,9 +1,12 @@
-"""Time and memory of the read in float32, d = 64. `tools/bench.py` runs this and makes a table.
+"""Time and memory of the read, and time of the commands. `tools/bench.py` makes a table of it.
 
 The two matrix products alone, (Q Kᵀ) V, are what no form of the read can do without.
 """
 
+import shutil
+import subprocess
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,3 +63,20 @@ def test_bench(benchmark, size, form):
         table = output.nbytes // shape[-1] * shape[-2]
         benchmark.extra_info.update(peak_MB=peak / 1e6, peak_tables=peak / table)
     benchmark(read, *arrays)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def forget_the_book():
+    for folder in ("html", ".doctrees"):
+        shutil.rmtree(ROOT / "_build" / folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("size", ["make book", "make book, again", "make test"])
+def test_command(benchmark, size):
+    command, prepare = size.split(",")[0].split(), None
+    if size == "make book":
+        prepare = forget_the_book
+    call = {"cwd": ROOT, "check": True, "stdout": subprocess.DEVNULL}
+    benchmark.pedantic(subprocess.run, args=(command,), kwargs=call, setup=prepare, rounds=1)

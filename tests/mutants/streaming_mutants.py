@@ -1,7 +1,11 @@
 """Wrong streaming reads, in the form of gradient_mutants: one edit of the right source each."""
 
+from importlib import import_module
+
 from attnlib import masks, streaming
 from tests.mutants.gradient_mutants import edited
+
+attention = import_module("attnlib.attention")  # the name in attnlib is the function
 
 EDITS = {
     "old sum not rescaled": ("every_shape_and_block", "total = total * fade +", "total = total +"),
@@ -78,10 +82,6 @@ EDITS = {
         "np.full((len(Q), 1), -limit)",
         "np.full((len(Q), 1), -np.inf)",
     ),
-    "masked with 0": ("masks", "np.copyto(weights, -np.inf", "np.copyto(weights, 0"),
-    "masked with -10": ("masks", "np.copyto(weights, -np.inf", "np.copyto(weights, -10"),
-    "mask turned round": ("masks", "where=~keep)", "where=keep)"),
-    "bias not added": ("masks", "weights += bias", "pass"),
     "each block's bias counted from its own top": (
         "masks",
         "top += np.where(new > peak, peak - new, 0)",
@@ -131,11 +131,6 @@ EDITS = {
         "if bad_Q.any() or bad_K",
         "if bad_K",
     ),
-    "overflow is not refused": (
-        "scores_above_the_floating_range",
-        "check_range(weights, keep)",
-        "pass",
-    ),
     "leading axes share the first mask": (
         "leading_axes",
         "asked or mask, is",
@@ -160,6 +155,17 @@ EDITS = {
         "dtype_follows_the_inputs",
         "inputs.V.shape[-1]), inputs.result)",
         "inputs.V.shape[-1]))",
+    ),
+}
+EDITS_OF_SCORES = {
+    "masked with 0": ("masks", "np.copyto(table, -np.inf", "np.copyto(table, 0"),
+    "masked with -10": ("masks", "np.copyto(table, -np.inf", "np.copyto(table, -10"),
+    "mask turned round": ("masks", "where=~keep)", "where=keep)"),
+    "bias not added": ("masks", "table += bias", "pass"),
+    "overflow is not refused": (
+        "scores_above_the_floating_range",
+        "if not largest_score",
+        "if False and largest_score",
     ),
 }
 EDITS_OF_MASKS = {
@@ -227,11 +233,11 @@ EDITS_OF_MASKS = {
 }
 
 
-def with_masks(old, new):
-    """Return the right streaming read over an edited ``masks``."""
+def over(module, names, old, new):
+    """Return the right streaming read over ``names`` of an edited ``module``."""
     read = edited(streaming, "streaming_attention", "", "")
-    for name in ("MaskFunction", "split_mask"):
-        read.__globals__[name] = edited(masks, name, old, new)
+    for name in names:
+        read.__globals__[name] = edited(module, name, old, new)
     return read
 
 
@@ -240,5 +246,12 @@ MUTANTS = {
         name: (edited(streaming, "streaming_attention", *edit), check)
         for name, (check, *edit) in EDITS.items()
     }
-    | {name: (with_masks(*edit), check) for name, (check, *edit) in EDITS_OF_MASKS.items()}
+    | {
+        name: (over(attention, ["masked_scores"], *edit), check)
+        for name, (check, *edit) in EDITS_OF_SCORES.items()
+    }
+    | {
+        name: (over(masks, ["MaskFunction", "split_mask"], *edit), check)
+        for name, (check, *edit) in EDITS_OF_MASKS.items()
+    }
 }
