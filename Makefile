@@ -28,7 +28,7 @@ test-again: $(READY)  # every chapter once more, under another BLAS kernel
 
 peers: $(READY)  # against PyTorch
 	$(BIN)/pip install -q -c requirements.lock -e '.[peers]'
-	$(BIN)/python -m pytest -q tests/test_peers.py tests/test_peers_gradients.py
+	$(BIN)/python -m pytest -q tests/test_peers.py tests/test_peers_gradients.py tests/test_libraries.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -63,7 +63,7 @@ data: $(READY)  # the stored heads, states and statistics, from the model's pack
 	@$(BIN)/python tools/export_heads.py
 
 lock: $(READY)  # after a change of pyproject.toml: the exact versions that are installed now
-	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton)' > requirements.lock
+	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton|onnx|ml_dtypes|mpmath|sympy|networkx|fsspec|filelock)=' > requirements.lock
 
 clean:
 	rm -rf _build .venv mutants $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
