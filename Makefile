@@ -23,8 +23,9 @@ $(HTML): $(READY) $(SOURCES)
 test: $(READY)
 	$(PYTEST) $(NBVAL) --doctest-modules --cov=attnlib --cov-report=term --cov-fail-under=95 attnlib tests chapters
 
+KERNEL ?= Haswell
 test-again: $(READY)  # every chapter once more, under another BLAS kernel
-	OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NBVAL) chapters
+	OPENBLAS_CORETYPE=$(KERNEL) $(PYTEST) $(NBVAL) chapters
 
 peers: $(READY)  # against PyTorch
 	$(BIN)/pip install -q -c requirements.lock -e '.[peers]'
@@ -51,7 +52,7 @@ lab: $(READY)
 bench: $(READY)
 	@$(BIN)/python tools/bench.py
 
-mutants: $(READY)  # mutation testing of the numeric core, about 12 minutes; then the score of each file
+mutants: $(READY)  # mutation testing of the numeric core: survivors, then the score of each file
 	@rm -rf mutants
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run
 	@$(BIN)/mutmut results
