@@ -11,6 +11,7 @@ from pathlib import Path
 from docutils import nodes
 from fontTools import subset
 from math_core import LatexError, LatexToMathML
+from roles import color
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
@@ -35,7 +36,7 @@ def to_mathml(writer, node, display: bool) -> str:
     """Return the formula of ``node``; one that cannot be converted is a warning with its place."""
     latex = node.astext()
     try:
-        return CONVERTER.convert_with_local_state(latex, displaystyle=display)
+        return color(CONVERTER.convert_with_local_state(latex, displaystyle=display))
     except LatexError as error:
         logging.getLogger(__name__).warning("formula %r: %s", latex, error, location=node)
         return f"<code>{escape(latex)}</code>"
