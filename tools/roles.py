@@ -1,4 +1,4 @@
-"""Give the symbols of a MathML formula the class of their role: `q_i` is a query wherever it stands.
+"""Give the symbols of a MathML formula the class of their role: `q_i` is a query everywhere.
 
 Formulas stay plain LaTeX, which any notebook renders; the style sheet colours the classes.
 """

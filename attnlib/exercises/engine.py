@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.exercises.guard import SECONDS, Call, TimeUp, call
+from attnlib.exercises.guard import SECONDS, Call, as_text, call
 from attnlib.exercises.sheets import Raised, Sheet, digest, find
 
 _hints_given: Counter = Counter()
@@ -47,12 +47,12 @@ def check(number: str, answer: Any) -> Verdict:
 def hint(number: str) -> None:
     """Print the next hint of exercise ``number``; after the last, the first again."""
     sheet = find(number)
-    if not sheet.hints:
-        print(f"{sheet.number} has no hint")
-        return
-    step = _hints_given[sheet.number] % len(sheet.hints)
+    step = _hints_given[sheet.number] % max(len(sheet.hints), 1)
     _hints_given[sheet.number] += 1
-    print(f"{sheet.number} Hint {step + 1} of {len(sheet.hints)}: {sheet.hints[step]}")
+    said = (
+        f"{step + 1} of {len(sheet.hints)}: {sheet.hints[step]}" if sheet.hints else "there is none"
+    )
+    print(f"{sheet.number} Hint {said}")
 
 
 def solution(number: str) -> None:
@@ -65,7 +65,7 @@ def judge(sheet: Sheet, answer: Any) -> Verdict:
     """Return the verdict on ``answer``."""
     if sheet.kind == "explain":
         return Verdict(False, "This one is answered in words, and read by a person.")
-    if answer is None or answer is ...:
+    if answer is None or answer is ... or (isinstance(answer, str) and not answer.strip()):
         return Verdict(False, "There is no answer yet.")
     return judge_function(sheet, answer) if sheet.cases else judge_value(sheet, answer)
 
@@ -75,146 +75,144 @@ def judge_value(sheet: Sheet, answer: Any) -> Verdict:
     if sheet.decimals is None:
         if not isinstance(answer, str):
             return Verdict(False, f"The answer is a word in quotes, not {kind_of(answer)}.")
-        near = [answer]
+        near, shown = [answer], as_text(answer)
     else:
-        try:
-            if isinstance(answer, str | bool):
-                raise TypeError
-            number = float(answer)
-        except (TypeError, ValueError):
-            return Verdict(False, f"The answer is one number, not {kind_of(answer)}.")
-        if not np.isfinite(number):
-            return Verdict(False, f"The answer is a finite number, not {number}.")
-        step = 10.0**-sheet.decimals
-        near = [number + k * step for k in sorted(range(-sheet.within, sheet.within + 1), key=abs)]
+        number = as_number(answer)
+        if isinstance(number, str):
+            return Verdict(False, f"The answer is one number, {number}.")
+        steps, shown = sorted(range(-sheet.within, sheet.within + 1), key=abs), f"{number:.6g}"
+        near = [number + k * 10.0**-sheet.decimals for k in steps]
+        share = number / 100 if sheet.decimals > 1 and number > 1 else np.nan
+        if sheet.value == digest(sheet.number, share, sheet.decimals):
+            return Verdict(False, "Not yet: that is in per cent; write it as a share of 1.")
     found = [digest(sheet.number, value, sheet.decimals) for value in near]
     if sheet.value in found:
         return Verdict(True, "right")
     for one in found:
         if name := (sheet.value_mistakes or {}).get(one):
             return Verdict(False, f"Not yet: {sheet.hint_of[name]}", name)
-    return Verdict(False, f"Not yet: {answer} is not it, and it is no mistake that we know.")
+    return Verdict(False, f"Not yet: {shown} is not it, and it is no mistake that we know.")
+
+
+def as_number(answer: Any) -> float | str:
+    """Return the number that a value is, or what keeps it from being one."""
+    if isinstance(answer, str):
+        return "without quotes, and with a point and no comma"
+    try:
+        array = np.asarray(answer)
+        if array.shape or array.dtype.kind not in "iufO" or isinstance(answer, np.ma.MaskedArray):
+            raise TypeError
+        number = float(array)
+    except OverflowError:
+        number = np.inf
+    except Exception:
+        comma = ": write a point, not a comma" if isinstance(answer, tuple) else ""
+        return f"not {kind_of(answer)}{comma}"
+    return number if np.isfinite(number) else f"and finite, not {number}"
 
 
 def judge_function(sheet: Sheet, answer: Any) -> Verdict:
     """Call the function on every case, and compare with the right outcomes and with mistakes."""
     if not callable(answer):
-        advice = "give check the function itself: its name, without brackets after it"
-        return Verdict(False, f"This is {kind_of(answer)}, and a function is wanted: {advice}.")
-    calls, end = [], monotonic() + SECONDS
+        way = "its name without " + ("quotes" if isinstance(answer, str) else "brackets after it")
+        return Verdict(False, f"This is {kind_of(answer)}. Give check the function itself: {way}.")
+    calls, got, end = [], [], monotonic() + SECONDS
     for case in sheet.cases:
-        calls.append(call(answer, case, max(end - monotonic(), 0.01)))
-        if isinstance(calls[-1].error, TimeUp):
-            return Verdict(False, f"It ran for more than {SECONDS:.0f} seconds and was stopped.")
-    got = [reading(one) for one in calls]
-    name = getattr(answer, "__name__", "the function")
-    wrong = [not agree(g, r, sheet) for g, r in zip(got, sheet.right)]
-    for known, outs in (sheet.mistakes or {}).items():
-        if any(wrong) and all(agree(g, out, sheet) for g, out in zip(got, outs)):
-            return Verdict(False, f"Not yet: {sheet.hint_of[known]}", known)
-    for one in calls:
-        if one.changed is not None:
-            said = f"{name} changes its input number {one.changed + 1} in place; work on a copy"
-            return Verdict(False, f"Not yet: {said}, the caller still needs it.")
-    for case, one, g, right, bad in zip(sheet.cases, calls, got, sheet.right, wrong):
-        if bad:
-            return Verdict(False, f"Not yet: {difference(name, case, one, g, right, sheet)}")
+        one = call(answer, case, max(end - monotonic(), 0.01))
+        if one.late:
+            return Verdict(False, f"It ran for more than {SECONDS:g} seconds and was {one.late}")
+        calls.append(one)
+        got.append(as_outcome(one.value) if one.error is None else Raised(type(one.error).__name__))
+    name = name_of(answer)
+    said = [differs(g, as_outcome(right), sheet) for g, right in zip(got, sheet.right)]
+    if any(said) and not all(isinstance(g, Raised) for g in got):
+        for known, outs in (sheet.mistakes or {}).items():
+            if not any(differs(g, as_outcome(out), sheet) for g, out in zip(got, outs)):
+                return Verdict(False, f"Not yet: {sheet.hint_of[known]}", known)
+    if changed := max(one.changed for one in calls):
+        changes = f"{name} changes its input number {changed} in place; work on a copy"
+        return Verdict(False, f"Not yet: {changes}, the caller still needs it.")
+    for case, one, how in zip(sheet.cases, calls, said):
+        if how:
+            if type(one.error) is NotImplementedError:
+                return Verdict(False, f"Not yet: {name} is still empty.")
+            raises = f"raises {type(one.error).__name__}: {as_text(one.error)}".rstrip(": .")
+            how = f"returns {how}" if one.error is None else raises
+            inputs = ", ".join(map(name_of, case))[:200]
+            return Verdict(False, f"Not yet: for inputs ({inputs}), {name} {how}.")
     return Verdict(True, "right" + remarks(calls))
 
 
-def reading(one: Call) -> Any:
-    """Return the outcome of a call as sheets hold them: arrays, bools, or ``Raised``."""
-    if one.error is not None:
-        return Raised(type(one.error).__name__)
-    return as_outcome(one.value)
-
-
 def as_outcome(value: Any) -> Any:
-    """Return arrays for what can be read as one, tuples of them for tuples."""
+    """Return a copy as an array of what can be read as numbers, tuples of them for tuples."""
     if isinstance(value, tuple):
         return tuple(as_outcome(item) for item in value)
-    if value is None or isinstance(value, Raised | str):
+    if value is None or isinstance(value, Raised | str | np.ma.MaskedArray):
         return value
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError):
+        array = np.array(value)
+    except Exception:
         return value
-    return array if array.dtype.kind in "biufc" else value
+    return array if is_numbers(array) else value
 
 
-def agree(a: Any, b: Any, sheet: Sheet) -> bool:
-    """Return whether two outcomes are the same, to the sheet's tolerance."""
-    a, b = as_outcome(a), as_outcome(b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(agree(x, y, sheet) for x, y in zip(a, b))
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
-        return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)
-    if a.shape != b.shape or (sheet.same_dtype and a.dtype != b.dtype):
-        return False
-    if (a.dtype.kind == "c") != (b.dtype.kind == "c") or (a.dtype == bool) != (b.dtype == bool):
-        return False
+def is_numbers(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype.kind in "biufc"
+
+
+def differs(got: Any, right: Any, sheet: Sheet) -> str:
+    """Return how one outcome differs from another, as what comes after "returns"; "" for equal."""
+    if isinstance(right, tuple):
+        if not isinstance(got, tuple) or len(got) != len(right):
+            return f"{kind_of(got)}; expected a tuple of {len(right)}"
+        said = [differs(a, b, sheet) for a, b in zip(got, right)]
+        return next((f"a tuple; its item {i} is {how}" for i, how in enumerate(said) if how), "")
+    if not is_numbers(right):
+        if type(got) is type(right) and got == right:
+            return ""
+        wanted = f"that it raises {right.error}" if isinstance(right, Raised) else as_text(right)
+        return f"{as_text(got) if isinstance(got, str) else kind_of(got)}; expected {wanted}"
+    truth, a, b = right.dtype == bool, got, right
+    if not is_numbers(got) or a.shape != b.shape:
+        some, one = ("booleans", "True or False") if truth else ("numbers", "number")
+        wanted = f"{some} of shape {b.shape}" if b.shape else f"one {one}"
+        return f"{kind_of(got)}; expected {wanted}"
+    boolean, imaginary = ((a.dtype.kind == kind) != (b.dtype.kind == kind) for kind in "bc")
+    if boolean or imaginary or (sheet.same_dtype and a.dtype != b.dtype):
+        return f"dtype {a.dtype}; expected {b.dtype}"
     with np.errstate(all="ignore"):
-        return np.allclose(a, b, rtol=sheet.tolerance, atol=sheet.tolerance, equal_nan=True)
+        near = np.isclose(a, b, rtol=sheet.tolerance, atol=sheet.tolerance, equal_nan=True)
+    if near.all():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(~near)[0])
+    mine, its = (str(x[place]) if truth else f"{x[place]:.6g}" for x in (a, b))
+    cut = a.dtype.kind in "iu" and b.dtype.kind == "f"
+    rounds = f" (dtype {a.dtype} rounds)" if cut or a.dtype == np.float16 else ""
+    return f"{mine}{f' in entry {list(place)}' if place else ''}; expected {its}{rounds}"
 
 
 def kind_of(value: Any) -> str:
     """Return how a message names a value: its type, and an array's shape."""
+    if value is None:
+        return "None (is it still empty, or without a return?)"
+    if isinstance(value, np.ndarray) and not value.shape:
+        value = value[()]
+    name = type(value).__name__
     if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}, dtype {value.dtype}"
-    if isinstance(value, tuple):
-        return f"a tuple of {len(value)}"
-    article = "an" if type(value).__name__[0] in "aeiou" else "a"
-    return f"{article} {type(value).__name__}"
+        name = f"{name.removeprefix('nd')} of shape {value.shape}, dtype {value.dtype}"
+    elif isinstance(value, tuple | list):
+        name += f" of {len(value)}"
+    return f"{'an' if name.lower().startswith(tuple('aeio')) else 'a'} {name}"
 
 
-def shapes(case: tuple) -> str:
-    """Return how a message names a case: the shapes of its arrays, the other inputs as they are."""
-    named = [
-        f"shape {value.shape}"
-        if isinstance(value, np.ndarray)
-        else getattr(value, "__name__", repr(value))
-        for value in case
-    ]
-    return ", ".join(named) if len(repr(named)) < 200 else f"{len(case)} inputs"
-
-
-def difference(name: str, case: tuple, one: Call, got: Any, right: Any, sheet: Sheet) -> str:
-    """Return a sentence about one case in which the outcome is not the right one."""
-    where = f"for inputs ({shapes(case)})"
-    if isinstance(one.error, NotImplementedError):
-        return f"{name} is still empty."
-    if one.error is not None:
-        said = f"{type(one.error).__name__}: {one.error}".rstrip(": ")
-        return f"{name} raises {said[:300]} {where}."
-    if isinstance(right, Raised):
-        return f"{name} returns {kind_of(got)} {where}; it should raise {right.error}."
-    if got is None:
-        return f"{name} returns None {where}; is it still empty, or without a return?"
-    return f"{where}, {compared(name, got, as_outcome(right), sheet)}"
-
-
-def compared(name: str, got: Any, right: Any, sheet: Sheet) -> str:
-    """Return how two values that are not the same differ."""
-    if isinstance(right, tuple):
-        if not isinstance(got, tuple) or len(got) != len(right):
-            return f"{name} returns {kind_of(got)}; expected a tuple of {len(right)}."
-        first = next(i for i, (a, b) in enumerate(zip(got, right)) if not agree(a, b, sheet))
-        return f"item {first} of the tuple: {compared(name, got[first], right[first], sheet)}"
-    if not isinstance(got, np.ndarray):
-        return f"{name} returns {kind_of(got)}; expected numbers of shape {right.shape}."
-    if right.dtype == bool and not right.shape and got.dtype == bool and not got.shape:
-        return f"{name} returns {got}; expected {right}."
-    if got.shape != right.shape:
-        return f"{name} returns shape {got.shape}; expected {right.shape}."
-    if got.dtype.kind == "c" or (got.dtype == bool) != (right.dtype == bool):
-        return f"{name} returns dtype {got.dtype}; expected {right.dtype}."
-    if sheet.same_dtype and got.dtype != right.dtype:
-        return f"{name} returns dtype {got.dtype}; expected {right.dtype}."
-    with np.errstate(all="ignore"):
-        near = np.isclose(got, right, rtol=sheet.tolerance, atol=sheet.tolerance, equal_nan=True)
-    place = tuple(int(i) for i in np.argwhere(~near)[0])
-    at = f"entry {list(place)} is" if place else "the result is"
-    return f"{at} {got[place]:.6g} in yours; expected {right[place]:.6g}."
+def name_of(value: Any) -> str:
+    """Return how a message names a function or an input."""
+    if isinstance(value, np.ndarray):
+        return f"shape {value.shape}"
+    try:
+        return str(value.__name__)
+    except Exception:
+        return "the function" if callable(value) else repr(value)
 
 
 def remarks(calls: list[Call]) -> str:

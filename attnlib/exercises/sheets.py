@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -54,7 +54,7 @@ class Sheet:
 def digest(number: str, value: Any, decimals: int | None) -> str:
     """Return a digest of a value, numbers rounded to ``decimals``, words without case."""
     if decimals is None:
-        text = " ".join(sorted(re.findall(r"[\w.]+", str(value).lower())))
+        text = " ".join(sorted(re.findall(r"[\w.]*\w", str(value).lower())))
     else:
         text = f"{round(float(value), decimals) + 0.0:.{decimals}f}"
     return hashlib.sha256(f"{number} {text}".encode()).hexdigest()[:16]
@@ -63,52 +63,41 @@ def digest(number: str, value: Any, decimals: int | None) -> str:
 def encode(value: Any) -> Any:
     """Return ``value`` in what JSON can hold."""
     if isinstance(value, Raised):
-        return {"raised": value.error}
+        return {"$raised": value.error}
     if isinstance(value, np.ndarray | np.generic):
-        return {"array": np.asarray(value).tolist(), "dtype": str(value.dtype), "of": value.shape}
+        return {"$array": np.asarray(value).tolist(), "dtype": str(value.dtype), "of": value.shape}
     if isinstance(value, tuple | list):
-        return {type(value).__name__: [encode(one) for one in value]}
+        items = [encode(one) for one in value]
+        return {"$tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {name: encode(one) for name, one in value.items()}
     if callable(value):
-        return {"function": f"{value.__module__}:{value.__qualname__}"}
+        return {"$function": f"{value.__module__}:{value.__qualname__}"}
     return value
 
 
-def decode(stored: Any) -> Any:
-    """Return the value that ``encode`` has written."""
-    if not isinstance(stored, dict):
-        return stored
-    if "raised" in stored:
-        return Raised(stored["raised"])
-    if "array" in stored:
-        return np.array(stored["array"], dtype=stored["dtype"]).reshape(stored["of"])
-    if "function" in stored:
-        module, name = stored["function"].split(":")
+def decode(stored: dict) -> Any:
+    """Return the value that ``encode`` has written as this dict."""
+    if "$raised" in stored:
+        return Raised(stored["$raised"])
+    if "$array" in stored:
+        return np.array(stored["$array"], dtype=stored["dtype"]).reshape(stored["of"])
+    if "$tuple" in stored:
+        return tuple(stored["$tuple"])
+    if "$function" in stored:
+        module, name = stored["$function"].split(":")
         return getattr(importlib.import_module(module), name)
-    ((kind, items),) = stored.items()
-    return (tuple if kind == "tuple" else list)(decode(one) for one in items)
-
-
-CODED = ("cases", "right")
+    return stored
 
 
 def dump(sheets: list[Sheet]) -> str:
     """Return the text of a file of sheets."""
-    rows = []
-    for sheet in sheets:
-        row = asdict(sheet) | {name: encode(getattr(sheet, name)) for name in CODED}
-        row["mistakes"] = {name: encode(out) for name, out in (sheet.mistakes or {}).items()}
-        rows.append(row)
-    return json.dumps(rows, ensure_ascii=False, indent=0)
+    return json.dumps([encode(vars(sheet)) for sheet in sheets], ensure_ascii=False, indent=0)
 
 
 def load(text: str) -> list[Sheet]:
     """Return the sheets of a file's text."""
-    sheets = []
-    for row in json.loads(text):
-        row |= {name: decode(row[name]) for name in CODED} | {"hints": tuple(row["hints"])}
-        row["mistakes"] = {name: decode(out) for name, out in row["mistakes"].items()}
-        sheets.append(Sheet(**row))
-    return sheets
+    return [Sheet(**row) for row in json.loads(text, object_hook=decode)]
 
 
 @cache
@@ -125,11 +114,12 @@ def of_chapter(chapter: str) -> dict[str, Sheet]:
 
 def find(number: str | float) -> Sheet:
     """Return the sheet of exercise ``number``; ``ValueError`` says which numbers there are."""
-    name = str(number).strip().upper()
-    chapter = name.split(".")[0]
+    name = str(number).strip().upper() if isinstance(number, str | int | float) else ""
+    chapter, asked = name.split(".")[0], repr(name[:20]) if name else type(number).__name__
     if chapter not in CHAPTERS:
-        raise ValueError(f"no exercise {number!r}; write it like '7.1' or 'A1.1'")
+        raise ValueError(f"no exercise {asked}; the number comes first, like '7.1' or 'A1.1'")
     sheets = of_chapter(chapter)
     if name not in sheets:
-        raise ValueError(f"no exercise {number!r} here; there are {', '.join(sheets) or 'none'}")
+        there = [one for one in sheets if one.startswith(f"{chapter}.")]
+        raise ValueError(f"no exercise {asked}; there are {', '.join(there) or 'none'}")
     return sheets[name]
