@@ -6,6 +6,7 @@ grades a class of so many, says whether a row is lost or wrong, and how long one
 """
 
 import copy
+import json
 import os
 import re
 import shutil
@@ -22,18 +23,20 @@ from nbformat.v4 import new_code_cell
 STEM = "07-softmax"
 QUICK = {"cell_seconds": 5, "seconds": 60, "memory_mb": 512, "output_mb": 2}
 ALL = "3 1 3 2 -"  # the points of 7.1 to 7.5; - is given by hand
+LEFT_RUNNING = "sleep 30099"  # a command that nothing else calls like this
 SUBMISSIONS = {}
 
 
-def expect(points: str, status: str, folder: bool = False):
+def expect(points: str, status: str, folder: bool = False, student: str = ""):
     """Keep a maker of submissions with the row that it has to get.
 
     The maker changes a notebook with right answers, or returns the bytes of the file instead, or
-    fills the student's folder (``folder``).
+    fills the student's folder (``folder``). ``student`` is the name, else that of the maker.
     """
 
     def keep(make):
-        SUBMISSIONS[make.__name__.replace("_", "-")] = (make, points, status, folder)
+        name = student or make.__name__.replace("_", "-")
+        SUBMISSIONS[name] = (make, points, status, folder)
         return make
 
     return keep
@@ -286,8 +289,8 @@ def skips_a_test_by_a_tag(notebook):
 
 @expect(ALL, "graded")
 def warns_and_leaves_a_process(notebook):
-    start = "import subprocess\nsubprocess.Popen(['sleep', '300'], start_new_session=True)"
-    put(notebook, "answer-7-1", start)
+    start = f"subprocess.Popen({LEFT_RUNNING.split()}, start_new_session=True)"
+    put(notebook, "answer-7-1", f"import subprocess\n{start}")
     answer(
         notebook,
         1,
@@ -303,9 +306,14 @@ def deletes_given_cells(notebook):
         notebook.cells.remove(cell(notebook, name))
 
 
-@expect(ALL, "graded", folder=True)
-def Zoë_Ångström(notebook, folder):
-    nbformat.write(notebook, folder / f"{STEM}.ipynb")
+@expect(ALL, "graded", student="Zoë Ångström+1 [2]")
+def has_a_name_of_many_characters(notebook):
+    pass
+
+
+@expect("", "not booked: nbgrader knows no name with spaces around it", student="ann ")
+def has_a_name_with_a_space_at_its_end(notebook):
+    pass
 
 
 def solved(source, released):
@@ -344,7 +352,7 @@ def hand_in(folder: Path, count: int | None = None) -> dict[str, tuple[str, str]
             made = make(notebook)
             for one in notebook.cells:
                 one.metadata.pop("released", None)
-            data = made if made is not None else nbformat.writes(notebook).encode()
+            data = made if made is not None else json.dumps(notebook).encode()
             (place / f"{STEM}.ipynb").write_bytes(data)
         expected[student] = (points, status)
     return expected

@@ -8,6 +8,7 @@ submissions stay, and the gradebook is updated after a copy of it was put aside.
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -44,19 +45,25 @@ def assigned(path: Path) -> bool:
     return any(cell.metadata.get("nbgrader", {}).get("grade") for cell in cells)
 
 
+@contextlib.contextmanager
+def quiet():
+    """Keep back the warnings of nbgrader's use of its libraries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def nbgrader_in(course: Path, changes: Config | None = None):
     """Return nbgrader's API with the settings of the course, and ``changes`` to them."""
     programs = str(Path(sys.executable).parent)  # nbgrader calls alembic by its name
     if programs not in os.environ["PATH"].split(os.pathsep):
         os.environ["PATH"] = programs + os.pathsep + os.environ["PATH"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nbgrader's use of SQLAlchemy and traitlets
-        from nbgrader.apps import NbGraderAPI
+    from nbgrader.apps import NbGraderAPI
 
-        settings = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
-        settings.NbGraderAPI.log_level = "ERROR"
-        settings.merge(changes or Config())
-        api = NbGraderAPI(config=settings)
+    settings = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    settings.NbGraderAPI.log_level = "ERROR"
+    settings.merge(changes or Config())
+    api = NbGraderAPI(config=settings)
     api.log.propagate = False
     return api
 
@@ -72,14 +79,15 @@ def build(course: Path, chapters: list[Path]) -> None:
         folder = course / "source" / chapter.stem
         folder.mkdir(parents=True)
         for name in (chapter.name, *FILES.get(chapter.stem, ())):
-            shutil.copyfile(CHAPTERS / name, folder / name)
-    api = nbgrader_in(course)
-    for chapter in chapters:
-        done = api.generate_assignment(chapter.stem)
+            shutil.copyfile(chapter.parent / name, folder / name)
+    with quiet():
+        api = nbgrader_in(course)
+        results = {chapter.name: api.generate_assignment(chapter.stem) for chapter in chapters}
+    for name, done in results.items():
         if not done["success"]:
             reason = done["error"].strip().splitlines()[-1]
             log = [line for line in done.get("log", "").splitlines() if "Error" in line]
-            sys.exit(f"course: nbgrader cannot release {chapter.name}: {(log or [reason])[-1]}")
+            sys.exit(f"course: nbgrader cannot release {name}: {(log or [reason])[-1]}")
 
 
 def prepare(course: Path, force: bool = False, chapters: list[Path] | None = None) -> Path | None:

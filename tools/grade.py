@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import psutil
-from course import VERSION, nbgrader_in
+from course import VERSION, nbgrader_in, quiet
 from repair import exercise_of
 from submission import main as submission_main
 from tqdm import tqdm
@@ -119,21 +119,17 @@ class Books:
 
     def enter(self, student: str) -> str:
         """Book the executed notebook of a student; return what went wrong, or nothing."""
-        try:
-            done = self.api.autograde(self.stem, glob.escape(student))
-        except Exception as error:  # a name that nbgrader refuses, for one
-            return f"not booked: {error}"
-        if not done["success"]:
-            lines = done.get("log", "").strip().splitlines() or done["error"].strip().splitlines()
-            return f"not booked: {lines[-1]}"
-        return ""
+        if student != student.strip():
+            return "not booked: nbgrader knows no name with spaces around it"
+        done = self.api.autograde(self.stem, glob.escape(student))
+        if done["success"]:
+            return ""
+        return f"not booked: {done['error'].strip().splitlines()[-1][:200]}"
 
-    def cells(self) -> list:
-        """Return (name, points) of every graded cell, in the order of the exercises."""
+    def maximum(self) -> float:
+        """Return how many points the chapter has."""
         with self.api.gradebook as gradebook:
-            cells = gradebook.find_notebook(self.stem, self.stem).grade_cells
-            found = [(cell.name, cell.max_score) for cell in cells]
-        return sorted(found, key=lambda one: [int(n) for n in one[0].split("-")[2:] if n.isdigit()])
+            return gradebook.find_notebook(self.stem, self.stem).max_score
 
     def points(self, student: str) -> dict:
         """Return name -> points of a student's cells; None where they are given by hand."""
@@ -141,7 +137,7 @@ class Books:
             found = gradebook.find_submission_notebook(self.stem, self.stem, student).grades
             return {
                 one.name: None if one.auto_score is None and one.manual_score is None else one.score
-                for one in found
+                for one in sorted(found, key=lambda one: int(one.name.split("-")[-1]))
             }
 
 
@@ -150,13 +146,19 @@ def number(points: float | None) -> str:
     return "" if points is None else f"{points:g}"
 
 
+def as_fields(points: dict) -> dict:
+    """Return the fields of a row for points: one an exercise, and their sum so far."""
+    fields = {exercise_of(name) or name: number(value) for name, value in points.items()}
+    return fields | {"points": number(sum(value or 0 for value in points.values()))}
+
+
 def grade(course: Path, stem: str, limits: dict, jobs: int, show: bool = True) -> list[dict]:
     """Grade a chapter's submissions and return their rows, in the order of the names."""
     submissions, rows = handed_in(course), []
-    with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as made:
+    with quiet(), tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as made:
         scratch = Path(made)
         books = Books(course, stem, scratch)
-        cells = books.cells()
+        maximum = number(books.maximum())
         with ThreadPoolExecutor(jobs) as pool:
             running = {
                 pool.submit(execute, course, stem, one, scratch, limits): one for one in submissions
@@ -166,19 +168,18 @@ def grade(course: Path, stem: str, limits: dict, jobs: int, show: bool = True) -
             ):
                 student = running[ended].name
                 row = {"chapter": stem, "student": student}
+                notes = []
                 try:
                     outcome = ended.result()
-                except Exception as error:
-                    outcome = {"notes": [f"could not be run: {error}"]}
-                notes = outcome["notes"]
-                if outcome.get("executed"):
-                    problem = books.enter(student)
-                    points = {} if problem else books.points(student)
-                    notes += [problem] if problem else []
-                    row |= {exercise_of(name) or name: number(points.get(name)) for name, _ in cells}
-                    if points:
-                        row["points"] = number(sum(value or 0 for value in points.values()))
-                row["maximum"] = number(sum(points for _, points in cells))
+                    notes += outcome["notes"]
+                    if outcome.get("executed"):
+                        if problem := books.enter(student):
+                            notes.append(problem)
+                        else:
+                            row |= as_fields(books.points(student))
+                except Exception as error:  # a fault of ours costs one row, and says so
+                    notes.append(f"could not be graded: {type(error).__name__}: {error}"[:200])
+                row["maximum"] = maximum
                 row["status"] = "; ".join(" ".join(note.split()) for note in notes) or "graded"
                 rows.append(row)
     return sorted(rows, key=lambda row: row["student"])

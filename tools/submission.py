@@ -30,7 +30,7 @@ MEGABYTE = 2**20
 LARGEST = 100 * MEGABYTE  # of a submitted folder, and of a file that a submission writes
 BESIDES = 2048  # MB of addresses that a kernel may take and not use, as its libraries do
 ATTEMPTS = 5  # executions, each without the cells that killed the kernel before
-STOPPED_BY_CHECK = "seconds and was stopped"  # what attnlib.exercises says of a function
+STOPPED_BY_CHECK = "It ran for more than"  # what attnlib.exercises says of a function
 
 # Run in the kernel before anything else. exit() shall end no kernel, so that later cells count,
 # and tests shall meet the genuine check, numpy and built-in functions.
@@ -75,7 +75,7 @@ class LimitedExecute(Execute):
         self.shutdown_kernel = "immediate"
         self.refused = {}  # index of a cell -> what it did
         self.current = self.printed = 0
-        self.broken = ""  # the limit for which the kernel was ended
+        self.broken = {}  # the same, for a cell that broke a limit in this execution
 
     def left(self) -> float:
         return self.end - monotonic()
@@ -83,19 +83,21 @@ class LimitedExecute(Execute):
     def run(self, notebook, folder: Path) -> None:
         """Execute ``notebook`` in place."""
         for _ in range(ATTEMPTS):
-            self.broken, self.printed, self.kc = "", 0, None
+            self.broken, self.printed, self.kc = {}, 0, None
             kernel, over = AsyncKernelManager(kernel_name="python3"), threading.Event()
             threading.Thread(target=self.watch_memory, args=(kernel, over), daemon=True).start()
             try:
                 self.preprocess(notebook, {"metadata": {"path": str(folder)}}, kernel)
-                return
+                if not self.broken:
+                    return
             except DeadKernelError:
-                self.refused[self.current] = self.broken or "kernel died"
+                self.broken = self.broken or {self.current: "kernel died"}
             except TimeoutError:
-                self.refused[self.current] = self.broken or "timed out"
+                self.broken = self.broken or {self.current: "timed out"}
             finally:
                 over.set()
                 run_sync(kernel.shutdown_kernel)(now=True)
+            self.refused |= self.broken
         for cell in notebook.cells[self.current :]:
             refuse(cell, "not run")
 
@@ -116,9 +118,9 @@ class LimitedExecute(Execute):
             return cell, resources
         return super().preprocess_cell(cell, resources, index)
 
-    def end_kernel(self, kernel, what: str) -> None:
-        """End the kernel because a limit is broken."""
-        self.broken = what
+    def end_kernel(self, kernel, index: int, what: str) -> None:
+        """End the kernel because a cell broke a limit."""
+        self.broken = {index: what}
         with contextlib.suppress(ProcessLookupError):
             os.kill(kernel.provisioner.pid, signal.SIGKILL)
 
@@ -129,7 +131,7 @@ class LimitedExecute(Execute):
                 one = psutil.Process(kernel.provisioner.pid)
                 held = sum(p.memory_info().rss for p in [one, *one.children(recursive=True)])
                 if held > self.limits.memory_mb * MEGABYTE:
-                    self.end_kernel(kernel, "memory limit")
+                    self.end_kernel(kernel, self.current, "memory limit")
 
     def process_message(self, msg, cell, cell_index):
         """Count what is printed, and end the kernel when it is too much; shorten errors."""
@@ -141,7 +143,7 @@ class LimitedExecute(Execute):
             self.printed += len(content.get("text") or repr(content.get("data")))
             if self.printed > self.limits.output_mb * MEGABYTE:
                 if not self.broken:
-                    self.end_kernel(self.km, "output limit")
+                    self.end_kernel(self.km, cell_index, "output limit")
                 return None
         return super().process_message(msg, cell, cell_index)
 

@@ -150,6 +150,11 @@ def bit_for_bit(f):
     return bool((f(Q, K) == Q @ K.T / np.sqrt(7)).all())
 
 
+def to_three_digits(f):
+    Q, K = np.array([[1.0, 2.0, 0.0]]), np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 2.0]])
+    return bool((f(Q, K) == [[0.577, 1.155]]).all())
+
+
 SUSPECTS = [(getattr(suspects, f"scale_{letter}"),) for letter in "abcdef"]
 
 EXERCISES = [
@@ -220,8 +225,7 @@ EXERCISES = [
                 "divided by the spread of the table",
                 by_own_spread,
                 "you divide by the standard deviation of this one table: then a requester's "
-                "weights depend on who else is asking. The root of d_k is its expected value, and "
-                "needs no data.",
+                "weights depend on who else is asking. The root of d_k needs no data.",
             ),
             Mistake(
                 "floor division",
@@ -378,6 +382,12 @@ EXERCISES = [
                 bit_for_bit,
                 "your check rejects one of the right ones, which divides Q and K before the "
                 "product and differs by rounding. Compare with a tolerance.",
+            ),
+            Mistake(
+                "rejects all",
+                to_three_digits,
+                "your check rejects both right ones too: compare with np.allclose, and with a "
+                "value that is not rounded.",
             ),
         ],
     ),

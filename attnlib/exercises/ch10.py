@@ -450,6 +450,7 @@ EXERCISES = [
         ],
         reference=0.89,
         decimals=2,
+        within=1,
         also_right=[0.8939, 0.894, 59 / 66],
         mistakes=[
             Mistake(
