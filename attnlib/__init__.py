@@ -2,16 +2,9 @@
 
 from attnlib.attention import attention
 from attnlib.gradients import attention_vjp, softmax_jacobian, softmax_vjp
-from attnlib.heads import (
-    Head,
-    Read,
-    list_heads,
-    list_sentences,
-    load_head,
-    load_reference,
-    load_states,
-    load_statistics,
-)
+from attnlib.heads import Head, Read, list_heads, list_sentences, load_head, load_reference
+
+from attnlib.heads import load_states, load_statistics  # isort: skip
 from attnlib.scores import project, score_table
 from attnlib.softmax import softmax
 from attnlib.streaming import streaming_attention

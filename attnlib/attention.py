@@ -1,7 +1,6 @@
 """The whole formula: softmax(Q Kᵀ · scale) V."""
 
 from collections import namedtuple
-from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +13,7 @@ Inputs = namedtuple("Inputs", "Q K V mask is_causal scale result")
 
 
 def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
-    """Check the arguments once, at the door.
-
-    The arrays come back in the dtype that computes, the leading axes of Q broadcast to the common
-    ones, the mask as it was given; ``result`` is the dtype of what is to be returned.
-    """
+    """Check the arguments once, at the door: arrays come back in the dtype that computes."""
     Q, K = as_rows("Q", Q, "(…, n_q, d_k)"), as_rows("K", K, "(…, n_k, d_k)")
     V = as_rows("V", V, "(…, n_k, d_v)")
     check_widths(Q, K)
@@ -34,6 +29,7 @@ def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
     if not (isinstance(empty, str) and empty in ("raise", "zero")):
         raise ValueError(f"empty is {empty!r}; expected 'raise' or 'zero'")
     mask = None if attn_mask is None else as_mask(attn_mask, n_q, n_k)
+    # The leading axes of Q become the common ones. `result` is the dtype of what is to be returned.
     Q = np.broadcast_to(Q, broadcast(Q=Q, K=K, V=V, attn_mask=mask) + Q.shape[-2:])
     result, compute = promote(Q, K, V)
     with np.errstate(all="ignore"):
@@ -88,32 +84,17 @@ def shrink(V: np.ndarray) -> float:
     return 1.0 if peak <= np.finfo(V.dtype).max / (2 * max(n_k, 1)) else 0.5 / n_k
 
 
-@overload
 def attention(
-    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[True], **others: Any
-) -> tuple[np.ndarray, np.ndarray]: ...
-@overload
-def attention(
-    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, return_weights: Literal[False] = ..., **others: Any
-) -> np.ndarray: ...
-def attention(
-    Q: ArrayLike,
-    K: ArrayLike,
-    V: ArrayLike,
-    *,
-    attn_mask: ArrayLike | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    empty: str = "raise",
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *, attn_mask: ArrayLike | None = None,
+    is_causal: bool = False, scale: float | None = None, empty: str = "raise",
     return_weights: bool = False,
-) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return softmax(Q Kᵀ · scale + mask) V: what each requester reads.
 
-    Vaswani et al. (2017), equation 1. nan or inf in an input gives nan to the requesters that
-    may read it; masked out, it reaches nobody. ``TypeError`` for what is complex, object or
-    string, an integer mask, a scale that is no number. ``ValueError`` for shapes that do not fit,
-    d_k = 0, a mask of 0 and 1 only, a requester that may read nobody, and finite inputs whose
-    scores exceed the range of the dtype.
+    Vaswani et al. (2017), equation 1. nan or inf in an input gives nan to the requesters that may
+    read it; masked out, it reaches nobody. ``TypeError`` for what is complex, object or string, an
+    integer mask, a scale that is no number. ``ValueError`` for shapes that do not fit, d_k = 0, a
+    mask of 0 and 1 only, a requester that may read nobody, and scores beyond the dtype's range.
 
     >>> K = V = [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     >>> output, weights = attention([[0.0, 2.0]], K, V, scale=1, return_weights=True)
@@ -122,18 +103,14 @@ def attention(
 
     Parameters
     ----------
-    Q : array_like, (…, n_q, d_k)
-        Queries, one row a requester.
-    K : array_like, (…, n_k, d_k)
-        Keys, one row a candidate.
-    V : array_like, (…, n_k, d_v)
-        Values, one row a candidate.
+    Q : array_like, (…, n_q, d_k); queries, one row a requester
+    K : array_like, (…, n_k, d_k); keys, one row a candidate
+    V : array_like, (…, n_k, d_v); values, one row a candidate
     attn_mask : array_like of bool or float, (…, n_q, n_k), optional
         Bool: True = may be read. Float: *added* to the scaled scores; -inf forbids.
         The last two axes are exactly (n_q, n_k); only leading axes broadcast.
     is_causal : bool
-        Of the candidates that the mask allows, requester i reads 0..i (top-left, on
-        rectangular tables too).
+        Of the candidates allowed, requester i reads 0..i (top-left, on rectangular tables too).
     scale : float, optional
         Factor on the scores. ``None`` means 1/√d_k; a given scale replaces it.
     empty : {"raise", "zero"}
@@ -144,15 +121,13 @@ def attention(
     Returns
     -------
     output : ndarray, (…, n_q, d_v)
-        Each row is a blend of the values, inside their convex hull. Promoted floating type of
-        Q, K and V; integers and booleans are computed in float64, half precision in float32
-        and given back in half.
+        Blends of the values, inside their convex hull, in the promoted floating type of Q, K and V
+        (integers and booleans: float64; half precision: computed in float32, given back in half).
     weights : ndarray, (…, n_q, n_k)
         Only with ``return_weights``. Non-negative, each row sums to 1 (or to 0, if empty).
     """
-    given = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
-    Q, K, V, mask, is_causal, scale, result = given
-    keep, bias, _ = split_mask(mask, is_causal, Q.shape[-2], K.shape[-2])
+    Q, K, V, mask, causal, scale, result = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
+    keep, bias, _ = split_mask(mask, causal, Q.shape[-2], K.shape[-2])
     (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
     none = np.array(K.shape[-2] == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
     none = np.broadcast_to(none, Q.shape[:-1] + (1,))
@@ -176,11 +151,10 @@ def attention(
 
 def blend(table: np.ndarray, total: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return (table @ V) / total, without overflow for values near the largest float."""
-    factor = shrink(V)
-    if factor == 1.0:
-        output = table @ V
-        output /= total
+    factor = V.dtype.type(shrink(V))
+    output = table @ (V if factor == 1 else V * factor)
+    output /= total * factor
+    if factor == 1:
         return output
-    output = (table @ (V * V.dtype.type(factor))) / (total * V.dtype.type(factor))
     inside = output.clip(V.min(axis=-2, keepdims=True), V.max(axis=-2, keepdims=True))
     return np.where(table.any(axis=-1, keepdims=True), inside, 0)

@@ -16,10 +16,7 @@ def as_array(name: str, value) -> np.ndarray:
 
 
 def as_float(name: str, value) -> np.ndarray:
-    """Return ``value`` as a floating array; integers and booleans become float64.
-
-    ``TypeError`` for complex, object, string and masked arrays, ``ValueError`` for ragged lists.
-    """
+    """Return ``value`` as a floating array; integers and booleans become float64."""
     array = as_array(name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
@@ -31,10 +28,21 @@ def as_float(name: str, value) -> np.ndarray:
 def as_rows(name: str, value, axes: str) -> np.ndarray:
     """Return ``value`` as a floating array with at least two axes, tokens as rows."""
     array = as_float(name, value)
-    if array.ndim < 2:
-        mistake = f": one vector is a table of one row, {name}[None, :]" if array.ndim else ""
-        raise ValueError(f"{name} has shape {array.shape}; expected {axes}{mistake}")
+    mistake = f": one vector is a table of one row, {name}[None, :]" if array.ndim else ""
+    check_shape(array.ndim >= 2, name, array, axes + mistake)
     return array
+
+
+def check_shape(fits: bool, name: str, array: np.ndarray, expected: str) -> None:
+    """Refuse an array whose shape does not fit; the message says which one would."""
+    if not fits:
+        raise ValueError(f"{name} has shape {array.shape}; expected {expected}")
+
+
+def check_known(kind: str, name, names: list[str] | dict[str, str]) -> None:
+    """Refuse a name that is not among ``names``; the message lists them."""
+    if name not in names:
+        raise ValueError(f"unknown {kind} {name!r}; there are: {', '.join(names)}")
 
 
 def promote(*arrays: np.ndarray) -> tuple[np.dtype, np.dtype]:

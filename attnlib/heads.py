@@ -1,7 +1,7 @@
 """Real heads: their weights, the states they read, and every stage of one read."""
 
-import csv
 from collections.abc import Iterable, Sequence
+from csv import DictReader
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnlib.attention import attention
-from attnlib.checks import as_float, as_scale, promote
+from attnlib.checks import as_float, as_scale, check_known, check_shape, promote
 from attnlib.scores import project, score_table
 
 DATA = Path(__file__).parent / "data"
@@ -47,14 +47,11 @@ class Read:
         first = self.weights.reshape(self.weights.size // max(n, 1), n)[:n]
         names = [escape(str(token)) for token in self.tokens or range(n)]
         shapes = "".join(_html_row(name, [getattr(self, name).shape]) for name in self.STAGES)
-        cells = [[f"{weight:.2f}" for weight in row] for row in first]
-        rows = "".join(map(_html_row, names, cells))
         head = "".join(f"<th scope='col'>{name}</th>" for name in names)
-        return (
-            f"<table><caption>shapes</caption>{shapes}</table>"
-            f"<table><caption>weights: rows requesters, columns candidates</caption>"
-            f"<tr><td></td>{head}</tr>{rows}</table>"
-        )
+        rows = (_html_row(name, [f"{w:.2f}" for w in row]) for name, row in zip(names, first))
+        weights = "<caption>weights: rows requesters, columns candidates</caption>"
+        weights += f"<tr><td></td>{head}</tr>{''.join(rows)}"
+        return f"<table><caption>shapes</caption>{shapes}</table><table>{weights}</table>"
 
 
 def _html_row(name: str, cells: Iterable) -> str:
@@ -81,21 +78,17 @@ class Head:
     description: str = ""
 
     def __post_init__(self):
-        biases = [field for field in ("b_Q", "b_K", "b_V") if getattr(self, field) is not None]
-        for field in ("W_Q", "W_K", "W_V", *biases):
-            array = as_float(field, getattr(self, field))
-            ndim, axes = (1, "(d,)") if field in biases else (2, "(d_model, d)")
-            if array.ndim != ndim:
-                raise ValueError(f"{field} has shape {array.shape}; expected {axes}")
-            object.__setattr__(self, field, array)
-        if self.W_K.shape != self.W_Q.shape:
-            raise ValueError(f"W_K has shape {self.W_K.shape}; expected W_Q's {self.W_Q.shape}")
+        for W_name, b_name in (("W_Q", "b_Q"), ("W_K", "b_K"), ("W_V", "b_V")):
+            W, b = as_float(W_name, getattr(self, W_name)), getattr(self, b_name)
+            check_shape(W.ndim == 2, W_name, W, "(d_model, d)")
+            object.__setattr__(self, W_name, W)
+            if b is not None:
+                b = as_float(b_name, b)
+                check_shape(b.shape == W.shape[1:], b_name, b, f"(d,), here {W.shape[1:]}")
+                object.__setattr__(self, b_name, b)
+        check_shape(self.W_K.shape == self.W_Q.shape, "W_K", self.W_K, f"W_Q's {self.W_Q.shape}")
         if self.W_V.shape[0] != self.W_Q.shape[0]:
             raise ValueError(f"W_V has {self.W_V.shape[0]} rows; W_Q has {self.W_Q.shape[0]}")
-        for field in biases:
-            shape, expected = getattr(self, field).shape, getattr(self, f"W{field[1:]}").shape[1:]
-            if shape != expected:
-                raise ValueError(f"{field} has shape {shape}; expected {expected}")
 
     def __repr__(self) -> str:
         shapes = f"W_Q {self.W_Q.shape}, W_V {self.W_V.shape}"
@@ -104,8 +97,7 @@ class Head:
     def views(self, H: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return Q, K, V: H W + b for each role, (…, n, d_k) twice and (…, n, d_v)."""
         pairs = (self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V)
-        Q, K, V = (project(H, W, b) for W, b in pairs)
-        return Q, K, V
+        return tuple(project(H, W, b) for W, b in pairs)
 
     def read(self, H: ArrayLike, tokens: Sequence[str] | None = None, **options: Any) -> Read:
         """Return every stage of the read of ``H`` (…, n, d_model).
@@ -128,20 +120,18 @@ class Head:
 
 def list_heads() -> list[str]:
     """Return the names of the stored heads; L3H1 is head 1 of layer 3, both counted from 0."""
-    return sorted(path.stem for path in (DATA / "heads").glob("*.npz"))
+    return _names("heads")
 
 
 def list_sentences() -> list[str]:
     """Return the sentences whose states are stored."""
-    return sorted(path.stem.replace("-", " ") for path in (DATA / "states").glob("*.npz"))
+    return _names("states")
 
 
 def load_head(name: str) -> Head:
     """Return a stored head of all-MiniLM-L6-v2, in float32; ``ValueError`` lists the names."""
-    with _open("heads", name, list_heads(), "head") as stored:
-        arrays = {key: stored[key] for key in stored.files}
-    description = str(arrays.pop("description"))
-    return Head(**arrays, name=name, description=description)
+    stored = _load("heads", "head", name)
+    return Head(**stored | {"name": name, "description": str(stored["description"])})
 
 
 def load_states(sentence: str, layer: int) -> tuple[tuple[str, ...], np.ndarray]:
@@ -149,18 +139,18 @@ def load_states(sentence: str, layer: int) -> tuple[tuple[str, ...], np.ndarray]
 
     Raises ``ValueError`` for an unknown sentence or layer, with those that exist.
     """
-    with _open("states", sentence, list_sentences(), "sentence") as stored:
-        layers = sorted(int(key[1:]) for key in stored.files if key[0] == "H")
-        if not isinstance(layer, (int, np.integer)) or f"H{layer}" not in stored.files:
-            raise ValueError(f"layer is {layer!r}; states are stored for layers {layers}")
-        return tuple(stored["tokens"].tolist()), stored[f"H{layer}"]
+    stored = _load("states", "sentence", sentence)
+    if not isinstance(layer, (int, np.integer)) or f"H{layer}" not in stored:
+        layers = sorted(int(key[1:]) for key in stored if key[0] == "H")
+        raise ValueError(f"layer is {layer!r}; states are stored for layers {layers}")
+    return tuple(stored["tokens"].tolist()), stored[f"H{layer}"]
 
 
 def load_reference(sentence: str, head: str) -> tuple[np.ndarray, np.ndarray]:
     """Return ``(weights, output)`` (n, n) and (n, 32) as the real model computed them."""
-    _known(head, list_heads(), "head")
-    with _open("states", sentence, list_sentences(), "sentence") as stored:
-        return stored[f"{head}_weights"], stored[f"{head}_output"]
+    check_known("head", head, list_heads())
+    stored = _load("states", "sentence", sentence)
+    return stored[f"{head}_weights"], stored[f"{head}_output"]
 
 
 def load_statistics(quantity: str | None = None) -> list[dict[str, str | float | int]]:
@@ -168,20 +158,18 @@ def load_statistics(quantity: str | None = None) -> list[dict[str, str | float |
 
     With ``quantity``, only the rows of that name; ``ValueError`` names those that exist.
     """
-    with open(DATA / "statistics.csv", encoding="utf-8", newline="") as file:
-        read = csv.DictReader(file)
-        rows = [row | {"value": float(row["value"]), "n": int(row["n"])} for row in read]
-    if quantity is None:
-        return rows
-    _known(quantity, sorted({row["quantity"] for row in rows}), "quantity")
-    return [row for row in rows if row["quantity"] == quantity]
+    lines = (DATA / "statistics.csv").read_text(encoding="utf-8").splitlines()
+    rows = [row | {"value": float(row["value"]), "n": int(row["n"])} for row in DictReader(lines)]
+    if quantity is not None:
+        check_known("quantity", quantity, sorted({row["quantity"] for row in rows}))
+    return [row for row in rows if quantity in (None, row["quantity"])]
 
 
-def _known(name, names: list[str], kind: str) -> None:
-    if name not in names:
-        raise ValueError(f"unknown {kind} {name!r}; there are: {', '.join(names)}")
+def _names(folder: str) -> list[str]:
+    return sorted(path.stem.replace("-", " ") for path in (DATA / folder).glob("*.npz"))
 
 
-def _open(folder: str, name, names: list[str], kind: str):
-    _known(name, names, kind)
-    return np.load(DATA / folder / f"{name.replace(' ', '-')}.npz")
+def _load(folder: str, kind: str, name) -> dict[str, np.ndarray]:
+    check_known(kind, name, _names(folder))
+    with np.load(DATA / folder / f"{name.replace(' ', '-')}.npz") as stored:
+        return dict(stored)

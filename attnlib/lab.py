@@ -1,6 +1,7 @@
 """The training lab: a one-head reader, its training, sweeps, and the book's experiments."""
 
 import sys
+from collections import namedtuple
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -8,26 +9,19 @@ from dataclasses import dataclass
 from itertools import product
 from multiprocessing import get_context
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from attnlib.attention import attention
+from attnlib import attention, attention_vjp, score_table
 from attnlib.checks import as_scale
-from attnlib.gradients import attention_vjp
-from attnlib.scores import score_table
 from attnlib.task import Batch, Lookup, Successor, check_positive, check_whole
 
 Records = list[dict[str, Any]]
 
 
-class Params(NamedTuple):
-    """The reader's matrices, stored (in, out), or the gradient of each."""
-
-    W_Q: np.ndarray
-    W_K: np.ndarray
-    W_V: np.ndarray
-    W_O: np.ndarray
+# The reader's matrices, stored (in, out), or the gradient of each.
+Params = namedtuple("Params", "W_Q W_K W_V W_O")
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,7 @@ class Settings:
         object.__setattr__(self, "d_v", self.d_k if self.d_v is None else self.d_v)
         check_whole(1, d_k=self.d_k, d_v=self.d_v, batch_size=self.batch_size)
         check_whole(0, steps=self.steps, seed=self.seed)
-        check_positive(step_size=self.step_size)
+        check_positive("step_size", self.step_size)
         as_scale(self.scale, self.d_k)
         for name in ("tied_kv", "tied_qk", "hard"):
             if not isinstance(getattr(self, name), bool):
@@ -115,32 +109,28 @@ def measure(params: Params, batch: Batch, settings: Settings) -> tuple[dict[str,
 
     ``loss``: mean squared error of the payload (the answer 0 costs 1); ``accuracy``: share of
     requesters whose largest weight is at the source; ``entropy``: mean over rows of weights, in
-    nats; ``norm_W_Q`` …: of the gradients. In a hard read a small change of a score
-    changes nothing, so W_Q and W_K have the gradient 0. Tied matrices start equal and get the
-    sum of their gradients, and so stay equal.
+    nats; ``norm_W_Q`` …: of the gradients.
     """
     Q, K, V, output, weights = forward(params, batch, settings)
     error = output @ params.W_O - batch.targets
     grad = 2 * error / error.size
     grad_output = grad @ params.W_O.T
-    if settings.hard:
+    if settings.hard:  # a small change of a score changes nothing: W_Q and W_K have the gradient 0
         dQ, dK, dV = 0 * Q, 0 * K, weights.swapaxes(-1, -2) @ grad_output
     else:
         dQ, dK, dV = attention_vjp(grad_output, Q, K, V, scale=settings.scale)
-    inputs = batch.requesters, batch.candidates, batch.candidates, output
-    pairs = zip(inputs, (dQ, dK, dV, grad), strict=True)
+    pairs = (batch.requesters, dQ), (batch.candidates, dK), (batch.candidates, dV), (output, grad)
     W_Q, W_K, W_V, W_O = (np.tensordot(X, dY, axes=((0, 1), (0, 1))) for X, dY in pairs)
+    # Tied matrices start equal and get the sum of their gradients, and so stay equal.
     W_K = W_K + W_V if settings.tied_kv else W_K
     W_Q = W_Q + W_K if settings.tied_qk else W_Q
     W_K = W_Q if settings.tied_qk else W_K
     gradients = Params(W_Q, W_K, W_K if settings.tied_kv else W_V, W_O)
-    numbers = {
-        "loss": float((error**2).mean()),
-        "accuracy": float((weights.argmax(axis=-1) == batch.sources).mean()),
-        "entropy": 0.0 - float((weights * np.log(weights + (weights == 0))).sum(axis=-1).mean()),
-    }
-    norms = zip(Params._fields, map(np.linalg.norm, gradients), strict=True)
-    return numbers | {f"norm_{name}": float(norm) for name, norm in norms}, gradients
+    loss, accuracy = (error**2).mean(), (weights.argmax(axis=-1) == batch.sources).mean()
+    entropy = 0.0 - (weights * np.log(weights + (weights == 0))).sum(axis=-1).mean()
+    numbers = {"loss": loss, "accuracy": accuracy, "entropy": entropy}
+    numbers |= {f"norm_{name}": np.linalg.norm(dW) for name, dW in gradients._asdict().items()}
+    return {name: float(number) for name, number in numbers.items()}, gradients
 
 
 def update(W, gradient, memory: np.ndarray, step: int, settings: Settings) -> None:
@@ -284,8 +274,7 @@ def matching_contract(full: bool = False) -> Records:
         run = train(task, seed=seed, steps=300 if seed < trained else 0)
         pairs = {"states": (one, one), "untrained": run.start[:2], "trained": run.params[:2]}
         for stage in pairs if seed < trained else ("states", "untrained"):
-            accuracy = hits(*pairs[stage], batch)
-            records.append(dict(stage=stage, seed=seed, accuracy=accuracy))
+            records.append(dict(stage=stage, seed=seed, accuracy=hits(*pairs[stage], batch)))
     return records
 
 
@@ -311,13 +300,11 @@ def look_at_successor(full: bool = False) -> Records:
     for tied, seed in product((False, True), range(20 if full else 8)):
         run = train(task, tied_qk=tied, seed=seed, steps=400)
         Q, K, _, _, weights = forward(run.params, batch, run.settings)
-        found = dict(
-            accuracy=run.test["accuracy"],
-            self_best=float((weights.argmax(axis=-1) == np.arange(8)).mean()),
-            self_weight=float(np.diagonal(weights, axis1=1, axis2=2).mean()),
-            asymmetry=float(np.abs(score_table(Q, K) - score_table(K, Q)).max()),
-        )
-        records.append(dict(tied_qk=tied, seed=seed) | found)
+        record = dict(tied_qk=tied, seed=seed, accuracy=run.test["accuracy"])
+        record["self_best"] = float((weights.argmax(axis=-1) == np.arange(8)).mean())
+        record["self_weight"] = float(np.diagonal(weights, axis1=1, axis2=2).mean())
+        record["asymmetry"] = float(np.abs(score_table(Q, K) - score_table(K, Q)).max())
+        records.append(record)
     return records
 
 
@@ -332,20 +319,12 @@ def scale_against_width(full: bool = False, workers: int = 1) -> Records:
     States have a root mean square near that of a real model's. Training without the scale is
     chaotic when the width is large: the last digits depend on how the machine rounds.
     """
-    task, records = Lookup(names=32, candidates=32, payload_width=32, code_size=0.5), []
-    trials = [
-        ("adam", 0.005, 150, width, scale)
-        for width in (16, 128)
-        for scale in (None, 1.0, 1 / width)
-    ]
-    trials += [("adam", 0.005, 150, 512, scale) for scale in (None, 1.0)] + [
-        ("adam", 0.005, 600, 128, 1.0)
-    ]
-    trials += [
-        ("sgd", step_size, 400, 128, scale) for step_size in (0.3, 3.0) for scale in (None, 1.0)
-    ]
-    for optimizer, step_size, steps, d_k, scale in trials:
-        grid = dict(optimizer=[optimizer], step_size=[step_size], steps=[steps], d_k=[d_k])
-        grid |= dict(scale=[scale], seed=range(5 if full else 2))
-        records += sweep(task, grid, workers=workers, d_v=32, batch_size=16)
-    return records
+    task = Lookup(names=32, candidates=32, payload_width=32, code_size=0.5)
+    fixed, seeds = dict(d_v=32, batch_size=16, workers=workers), {"seed": range(5 if full else 2)}
+    adam = {"optimizer": ["adam"], "step_size": [0.005], "steps": [150]}
+    sgd = {"optimizer": ["sgd"], "step_size": [0.3, 3.0], "steps": [400]}
+    grids = [adam | {"d_k": [d_k], "scale": [None, 1.0, 1 / d_k]} for d_k in (16, 128)]
+    grids += [adam | {"d_k": [512], "scale": [None, 1.0]}]
+    grids += [adam | {"d_k": [128], "scale": [1.0], "steps": [600]}]
+    grids += [sgd | {"d_k": [128], "scale": [None, 1.0]}]
+    return [record for grid in grids for record in sweep(task, grid | seeds, **fixed)]

@@ -10,11 +10,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from attnlib.checks import as_float
+from attnlib.checks import as_float, check_known, check_shape
 from attnlib.palette import INK, ROLES, color
 
 Place = Axes | None  # None: a new figure
@@ -22,31 +20,17 @@ Tokens = Sequence[str] | None
 
 REQUESTER, CANDIDATE, SCORE, WEIGHT = "requester", "candidate", "score", "weight"
 CENTRED = {"ha": "center", "va": "center"}
+# (part, symbol, role); what has the role of the state comes with its part, and is not underlined
 PARTS = (
-    ("softmax", r"$\mathrm{softmax}$", "weight"),
-    ("(", r"$($", "state"),
-    ("Q", r"$Q$", "query"),
-    ("K", r"$K^{\top}$", "key"),
-    ("/", r"$\,/\,$", "state"),
-    ("sqrt(d_k)", r"$\sqrt{d_k}$", "score"),
-    (")", r"$)$", "state"),
-    ("V", r"$\,V$", "value"),
-)
-BRACKETS = {"(": "softmax", ")": "softmax", "/": "sqrt(d_k)"}
+    ("softmax", r"$\mathrm{softmax}$", "weight"), ("softmax", r"$($", "state"),
+    ("Q", r"$Q$", "query"), ("K", r"$K^{\top}$", "key"), ("sqrt(d_k)", r"$\,/\,$", "state"),
+    ("sqrt(d_k)", r"$\sqrt{d_k}$", "score"), ("softmax", r"$)$", "state"), ("V", r"$\,V$", "value"),
+)  # fmt: skip
 
 
 def use_style() -> None:
     """Set fonts, sizes and a transparent ground; in a notebook, draw figures as SVG."""
-    mpl.rc("axes", edgecolor=INK, labelcolor=INK, facecolor="none")
-    mpl.rc("axes.spines", right=False, top=False)
-    mpl.rc("figure", facecolor="none", figsize=(6.0, 3.4))
-    mpl.rc("figure.constrained_layout", use=True)
-    mpl.rc("font", size=11)
-    mpl.rc("legend", frameon=False, labelcolor=INK)
-    mpl.rc("mathtext", fontset="cm")
-    mpl.rc("savefig", facecolor="none")
-    mpl.rc("svg", hashsalt="attnlib")
-    mpl.rc(("text", "xtick", "ytick"), color=INK)
+    plt.style.use("attnlib.data.book")
     if mpl.get_backend().endswith("inline"):
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
@@ -69,16 +53,9 @@ def _number(x: float, role: str) -> str:
 
 
 def heatmap(
-    table: ArrayLike,
-    rows: Tokens = None,
-    columns: Tokens = None,
-    *,
-    role: str = "weight",
-    numbers: bool | None = None,
-    row: int | None = None,
-    column: int | None = None,
-    ax: Place = None,
-) -> Axes:
+    table: ArrayLike, rows: Tokens = None, columns: Tokens = None, *, role: str = "weight",
+    numbers: bool | None = None, row: int | None = None, column: int | None = None, ax: Place = None
+) -> Axes:  # fmt: skip
     """Draw a table (n_q, n_k) of scores or weights: rows requesters, columns candidates.
 
     White is 0, the role's colour positive, grey negative; weights have the fixed range 0 to 1.
@@ -86,15 +63,15 @@ def heatmap(
     them into the cells (default: up to 12 columns). ``row`` and ``column`` outline one of each.
     """
     table = as_float("table", table)
-    if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"table has shape {table.shape}; expected (n_q, n_k), at least one each")
+    fits = table.ndim == 2 and 0 not in table.shape
+    check_shape(fits, "table", table, "(n_q, n_k), at least one each")
     n_q, n_k = table.shape
     columns = _names("columns", rows if columns is None else columns, n_k)
     rows = _names("rows", rows, n_q)
     ax = _axes(ax, (1.4 + 0.62 * n_k, 1.0 + 0.5 * n_q))
     top = 1.0 if role == "weight" else np.abs(table[np.isfinite(table)]).max(initial=0) or 1.0
     steps = [(0, "#4d535b"), (0.5, "#f6f4f8"), (0.85, color(role)), (1, "#22182e")]
-    shades = LinearSegmentedColormap.from_list(role, steps)
+    shades = mpl.colors.LinearSegmentedColormap.from_list(role, steps)
     image = ax.imshow(table, cmap=shades, vmin=-top, vmax=top, aspect="auto")
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
@@ -108,9 +85,9 @@ def heatmap(
     ax.set(xlabel=CANDIDATE, ylabel=REQUESTER)
     outline = {"fill": False, "ec": INK, "lw": 2.2, "clip_on": False}
     if row is not None:
-        ax.add_patch(Rectangle((-0.5, row - 0.5), n_k, 1, **outline))
+        ax.add_patch(plt.Rectangle((-0.5, row - 0.5), n_k, 1, **outline))
     if column is not None:
-        ax.add_patch(Rectangle((column - 0.5, -0.5), 1, n_q, **outline))
+        ax.add_patch(plt.Rectangle((column - 0.5, -0.5), 1, n_q, **outline))
     return ax
 
 
@@ -119,8 +96,7 @@ def row_bars(
 ) -> Axes:
     """Draw one requester's row (n_k,) as bars over the candidates, with the numbers."""
     row = as_float("row", row)
-    if row.ndim != 1:
-        raise ValueError(f"row has shape {row.shape}; expected (n_k,), one requester's row")
+    check_shape(row.ndim == 1, "row", row, "(n_k,), one requester's row")
     ax = _axes(ax, (1.4 + 0.62 * len(row), 2.4))
     bars = ax.bar(range(len(row)), row, color=color(role), width=0.7)
     ax.bar_label(bars, [_number(x, role) for x in row], color=INK, size=9, padding=2)
@@ -139,18 +115,16 @@ def formula_strip(earned: Iterable[str], *, new: Iterable[str] = (), ax: Place =
     """
     new = set(new)
     shown = new | set(earned)
-    names = [name for name, _, _ in PARTS if name not in BRACKETS]
     for part in shown:
-        if part not in names:
-            raise ValueError(f"unknown part {part!r}; there are: {', '.join(names)}")
+        check_known("part", part, dict.fromkeys(name for name, _, _ in PARTS))
     ax = _axes(ax, (6.0, 0.8))
     ax.set_axis_off()
     end, anchor = 0.02, "axes fraction"
     for name, symbol, role in PARTS:
-        ink, alpha = (color(role), 1) if BRACKETS.get(name, name) in shown else (INK, 0.5)
+        ink, alpha = (color(role), 1) if name in shown else (INK, 0.5)
         place = {"xy": (end, 0.35), "xycoords": (anchor, "axes fraction")}
         text = ax.annotate(symbol, **place, size=24, color=ink, alpha=alpha)
-        if name in new:
+        if name in new and role != "state":
             line = {"arrowstyle": "-", "color": color(role), "lw": 2.5}
             ax.annotate("", (0, -0.15), (1, -0.15), xycoords=text, arrowprops=line)
         end, anchor = 1, text
@@ -167,15 +141,9 @@ def before_after(scores: ArrayLike, weights: ArrayLike, tokens: Tokens = None) -
 
 
 def bands(
-    x: ArrayLike,
-    series: dict[str, ArrayLike],
-    *,
-    roles: Sequence[str] = tuple(ROLES),
-    log: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
-    ax: Place = None,
-) -> Axes:
+    x: ArrayLike, series: dict[str, ArrayLike], *, roles: Sequence[str] = tuple(ROLES),
+    log: str = "", xlabel: str = "", ylabel: str = "", ax: Place = None,
+) -> Axes:  # fmt: skip
     """Draw one line a series over ``x`` (m,), with the spread over repetitions as a band.
 
     Each series has shape (m,), or (repetitions, m): then the line is the median and the band
@@ -205,12 +173,9 @@ def bands(
 
 
 def diagram(
-    boxes: dict[str, tuple[float, float, int, int, str, str]],
-    arrows: dict[tuple[str, str], str],
-    *,
-    size: tuple[float, float] = (7.4, 4.0),
-    ax: Place = None,
-) -> Axes:
+    boxes: dict[str, tuple[float, float, int, int, str, str]], arrows: dict[tuple[str, str], str],
+    *, size: tuple[float, float] = (7.4, 4.0), ax: Place = None,
+) -> Axes:  # fmt: skip
     """Draw arrays as boxes, with arrows between them.
 
     ``boxes`` maps a name to (x, y, rows, columns, role, symbol): a box grows with the root of its
@@ -225,7 +190,7 @@ def diagram(
     for name, (x, y, rows, columns, role, symbol) in boxes.items():
         w, h = 0.37 + 0.37 * np.sqrt(np.array([columns, rows]) / largest)
         half[name] = w
-        ax.add_patch(Rectangle((x - w, y - h), 2 * w, 2 * h, fc=color(role), ec="none"))
+        ax.add_patch(plt.Rectangle((x - w, y - h), 2 * w, 2 * h, fc=color(role), ec="none"))
         ax.text(x, y, symbol, color="white", size=13, **CENTRED)
         ax.text(x, y - h - 0.08, f"({rows}, {columns})", ha="center", va="top", size=10)
     for (start, end), label in arrows.items():

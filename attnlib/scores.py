@@ -3,39 +3,29 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlib.checks import as_float, as_rows, broadcast, product
+from attnlib.checks import as_float, as_rows, broadcast, check_shape, product
 
 
 def project(H: ArrayLike, W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
     """Return H W + b, (…, n, d): one learned view of every state.
 
-    The result has the promoted floating type of the inputs. ``TypeError`` for what is complex,
+    ``H``, array_like (…, n, d_model): states, tokens as rows. ``W``, array_like (d_model, d):
+    projection weights, stored (in, out). ``b``, array_like (d,), optional: bias, the same for
+    every token. The result has the promoted floating type. ``TypeError`` for what is complex,
     object or string; ``ValueError`` for shapes that do not fit, and finite inputs that overflow.
 
     >>> project([[1.0, 2.0]], [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
     array([[1., 2., 3.]])
-
-    Parameters
-    ----------
-    H : array_like, (…, n, d_model)
-        States, tokens as rows.
-    W : array_like, (d_model, d)
-        Projection weights, stored (in, out).
-    b : array_like, (d,), optional
-        Bias, the same for every token.
     """
     H, W = as_rows("H", H, "(…, n, d_model)"), as_float("W", W)
     d_model = H.shape[-1]
-    if W.ndim != 2 or W.shape[0] != d_model:
-        stored = W.ndim == 2 and W.shape[1] == d_model
-        mistake = "; is W stored (out, in)? pass W.T" if stored else ""
-        expected = f"expected ({d_model}, d), as H has {d_model} columns{mistake}"
-        raise ValueError(f"W has shape {W.shape}; {expected}")
+    mistake = "; is W stored (out, in)? pass W.T" if W.shape[1:] == (d_model,) else ""
+    expected = f"({d_model}, d), as H has {d_model} columns{mistake}"
+    check_shape(W.ndim == 2 and W.shape[0] == d_model, "W", W, expected)
     if b is None:
         return product("H and W", H, W)
     b = as_float("b", b)
-    if b.shape != (W.shape[1],):
-        raise ValueError(f"b has shape {b.shape}; expected ({W.shape[1]},), the columns of W")
+    check_shape(b.shape == W.shape[1:], "b", b, f"{W.shape[1:]}, the columns of W")
     return product("H, W and b", H, W, b)
 
 
@@ -46,9 +36,8 @@ def score_table(Q: ArrayLike, K: ArrayLike) -> np.ndarray:
     ``Q`` is (…, n_q, d_k) and ``K`` (…, n_k, d_k); the table has their promoted floating type.
     ``TypeError`` and ``ValueError`` as in ``project``, ``ValueError`` for d_k = 0 too.
 
-    >>> score_table([[1, 0], [1, 2]], [[3, 0], [0, 1], [2, 2]])
-    array([[3., 0., 2.],
-           [3., 2., 6.]])
+    >>> score_table([[1, 0], [1, 2]], [[3, 0], [0, 1], [2, 2]]).tolist()
+    [[3.0, 0.0, 2.0], [3.0, 2.0, 6.0]]
     """
     Q, K = as_rows("Q", Q, "(…, n_q, d_k)"), as_rows("K", K, "(…, n_k, d_k)")
     check_widths(Q, K)

@@ -9,25 +9,19 @@ from attnlib.checks import as_float, promote
 def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     """Return exp(x) / Σ exp(x) along ``axis``: positive weights that share a budget of 1.
 
+    ``x``, array_like, holds real scores; -inf gets the weight 0. ``axis``, an int, is that of the
+    candidates, which compete; for a score table (…, n_q, n_k) the last: each row sums to 1.
+
     The maximum along the axis is subtracted first. That changes no weight, since only
     differences count, and it keeps exp from overflowing. Shape and floating type are those of
     ``x``; integers and booleans become float64, half precision is computed in float32 and given
     back in half. Bridle (1990) named it; here it weighs as in Vaswani et al. (2017), section 3.2.1.
 
-    ``TypeError`` for an ``x`` that is complex, object or string, or an ``axis`` that is no
-    integer; ``ValueError`` for an axis that does not exist or is empty, for nan or +inf, and
-    for a row that is -inf throughout.
+    ``TypeError`` for an ``x`` that is complex, object or string, or an ``axis`` that is no integer;
+    ``ValueError`` for an axis that does not exist or is empty, nan, +inf, and a row all -inf.
 
     >>> softmax([-1.8, 0.7, 4.2, 2.3]).round(3)
     array([0.002, 0.026, 0.846, 0.127])
-
-    Parameters
-    ----------
-    x : array_like of real numbers
-        Scores. An entry of -inf gets the weight 0.
-    axis : int
-        The axis of the candidates, which compete with each other. For a score table
-        (…, n_q, n_k) that is the last one: each requester's row sums to 1.
     """
     x = as_float("x", x)
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
@@ -39,9 +33,9 @@ def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     result, compute = promote(x)
     with np.errstate(all="ignore"):
         top = x.max(axis=axis, keepdims=True)
-        if not np.isfinite(top).all():
-            if np.isnan(top).any() or np.isposinf(top).any():
-                raise ValueError("x holds nan or +inf; scores must be finite, or -inf")
+        if not (top < np.inf).all():
+            raise ValueError("x holds nan or +inf; scores must be finite, or -inf")
+        if np.isneginf(top).any():
             raise ValueError(f"x is -inf all along axis {axis} somewhere: nobody may be read")
         weights = np.exp(x.astype(compute) - top)
         weights /= weights.sum(axis=axis, keepdims=True)

@@ -7,41 +7,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnlib.attention import check_inputs, masked_scores, refuse_empty, set_aside, shrink, spoil
-from attnlib.masks import MaskFunction, split_mask
+from attnlib.masks import BOTH_MEANINGS, MaskFunction, split_mask
 
 
 def streaming_attention(
-    Q: ArrayLike,
-    K: ArrayLike,
-    V: ArrayLike,
-    *,
+    Q: ArrayLike, K: ArrayLike, V: ArrayLike, *,
     attn_mask: ArrayLike | Callable[[np.ndarray, np.ndarray], ArrayLike] | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    empty: str = "raise",
-    block: int | tuple[int, int] | None = None,
-    progress: bool = False,
-) -> np.ndarray:
+    is_causal: bool = False, scale: float | None = None, empty: str = "raise",
+    block: int | tuple[int, int] | None = None, progress: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return what ``attention`` returns, in memory that grows with neither n_q nor n_k.
 
     Milakov and Gimelshein (2018), "Online normalizer calculation for softmax". Shapes, dtypes,
     errors and the other arguments are those of ``attention``. Leading axes are a Python loop: for
     many small tables ``attention`` is faster. Half precision needs copies of Q, K, V in float32.
 
-    >>> streaming_attention([[0.0], [9.0]], [[1.0], [2.0]], [[1.0], [3.0]], block=1).round(3)
-    array([[2.],
-           [3.]])
+    ``attn_mask`` may also be a function: ``attn_mask(rows, cols)``, for rising int arrays of
+    requesters and candidates, returns that block of the mask, (len(rows), len(cols)), always bool
+    or always float, checked like an array. All leading axes share it. ``block``, an int or (int,
+    int), counts the requesters and candidates in a block: (256, 512) by default. ``progress``, a
+    bool, shows a progress bar; ``ImportError`` without tqdm.
 
-    Parameters
-    ----------
-    attn_mask : array_like or function, optional
-        As in ``attention``. Or a function: ``attn_mask(rows, cols)``, for rising int arrays of
-        requesters and candidates, returns that block of the mask, (len(rows), len(cols)),
-        always bool or always float, checked like an array. All leading axes share it.
-    block : int or (int, int), optional
-        Requesters and candidates in a block; (256, 512) by default.
-    progress : bool
-        Show a progress bar; ``ImportError`` without tqdm.
+    >>> streaming_attention([[0], [9]], [[1], [2]], [[1], [3]], block=1).round(3).tolist()
+    [[2.0], [3.0]]
     """
     asked = MaskFunction(attn_mask) if callable(attn_mask) else None
     inputs = check_inputs(Q, K, V, None if asked else attn_mask, is_causal, scale, empty)
@@ -66,8 +54,8 @@ def streaming_attention(
         read = read_rows(Q[rows], K, V, asked or mask, is_causal, inputs.scale, rows, n_cols)
         output[index][rows], none = read
         refuse_empty(none[:, 0], empty, index, first)
-    if asked:
-        asked.check_meaning()
+    if asked and asked.doubtful and asked.top == 1:
+        raise ValueError(BOTH_MEANINGS)
     return output
 
 
@@ -81,8 +69,6 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
     # largest entry so far, `peak`, so that scores next to a common -1e9 keep their digits.
     Q, bad_Q = set_aside(Q)
     number, limit = Q.dtype.type, np.finfo(Q.dtype).max
-    with np.errstate(all="ignore"):
-        Q = Q * scale
     top, peak = np.full((len(Q), 1), -limit), -np.inf
     total, none = np.zeros_like(top), np.ones(top.shape, dtype=bool)
     output, factor = np.zeros((len(Q), V.shape[-1]), number), number(shrink(V))
@@ -103,7 +89,7 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
                 continue
             none &= ~here
             (K_part, bad_K), (V_part, bad_V) = set_aside(K[cols]), set_aside(V[cols])
-            weights = masked_scores(Q, K_part, keep, bias)
+            weights = masked_scores(Q * scale, K_part, keep, bias)
             old, top = top, np.maximum(top, weights.max(axis=-1, keepdims=True))
             fade = np.exp(old - top)
             weights -= top

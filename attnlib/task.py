@@ -29,11 +29,10 @@ def check_whole(least: int, **numbers: int) -> None:
             raise ValueError(f"{name} is {number}; expected at least {least}")
 
 
-def check_positive(**numbers: float) -> None:
+def check_positive(name: str, number: float) -> None:
     """Refuse what is not a positive, finite number; the message names it."""
-    for name, number in numbers.items():
-        if not (isinstance(number, (int, float)) and 0 < number < np.inf):
-            raise ValueError(f"{name} is {number!r}; expected a positive number")
+    if not (isinstance(number, (int, float)) and 0 < number < np.inf):
+        raise ValueError(f"{name} is {number!r}; expected a positive number")
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Lookup:
         check_whole(1, names=self.names, candidates=self.candidates)
         check_whole(1, label_width=self.label_width, payload_width=self.payload_width)
         check_whole(0, seed=self.seed)
-        check_positive(code_size=self.code_size)
+        check_positive("code_size", self.code_size)
         if self.candidates > self.names:
             raise ValueError(f"candidates is {self.candidates}, but names is only {self.names}")
 
@@ -78,8 +77,9 @@ class Lookup:
         return payloads / np.sqrt((payloads**2).mean(axis=-1, keepdims=True))
 
     def batch(self, size: int, rng: np.random.Generator, distance: int | None = None) -> Batch:
-        """Return ``size`` fresh examples; every source is the last candidate for ``distance`` 1,
-        the one before it for 2; ``None`` is random.
+        """Return ``size`` fresh examples.
+
+        The source is the last candidate for ``distance`` 1, the one before for 2; ``None``: random.
         """
         n, (labels, requests) = self.candidates, self.codes()
         check_whole(1, size=size, distance=1 if distance is None else distance)
@@ -109,6 +109,5 @@ class Successor(Lookup):
         """Return ``size`` fresh examples, n_q = n_k = names; ``distance`` has no meaning here."""
         n, labels = self.names, self.codes()[0]
         payloads = self.fresh_payloads(size, n, rng)
-        spread = np.broadcast_to(labels, (size, *labels.shape))
-        states = np.concatenate([spread, payloads], axis=-1)
+        states = np.concatenate([np.tile(labels, (size, 1, 1)), payloads], axis=-1)
         return Batch(states, states, payloads, np.tile((np.arange(n) + 1) % n, (size, 1)))

@@ -336,6 +336,8 @@ def test_use_style_makes_the_ground_transparent_and_the_same_svg_each_time():
     assert ax.get_facecolor()[3] == ax.figure.get_facecolor()[3] == 0
     assert mpl.rcParams["savefig.facecolor"] == "none"
     assert ax.xaxis.label.get_color() == ax.get_xticklabels()[0].get_color() == INK
+    for name in ("axes.edgecolor", "legend.labelcolor", "text.color", "ytick.color"):
+        assert to_rgb(mpl.rcParams[name]) == to_rgb(INK)
 
 
 def test_use_style_asks_a_notebook_for_svg_without_a_date(monkeypatch):

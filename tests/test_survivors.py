@@ -19,6 +19,7 @@ from attnlib import (
     streaming_attention,
 )
 from attnlib.checks import promote
+from attnlib.palette import color
 from tests import oracle
 from tests.checks.attention_checks import same
 from tests.oracle import bool_mask, numbers, tables
@@ -118,6 +119,27 @@ MESSAGES = [
     (lambda: softmax_vjp(["a"], [1.0]), DTYPE.format("grad")),
     (lambda: softmax_vjp([1.0], ["a"]), DTYPE.format("weights")),
     (lambda: softmax_jacobian(["a"]), DTYPE.format("weights")),
+    (
+        lambda: attention_vjp(numbers(2, 2), Q, K, V),
+        "grad_output has shape (2, 2); expected (3, 2), as the output",
+    ),
+    (
+        lambda: softmax_vjp([1.0], [0.5, 0.5]),
+        "grad has shape (1,); expected (2,), that of weights",
+    ),
+    (lambda: softmax_jacobian([[1.0]]), "weights has shape (1, 1); expected one row, (n,)"),
+    (
+        lambda: project(Q, numbers(4, 2), numbers(4)),
+        "b has shape (4,); expected (2,), the columns of W",
+    ),
+    (
+        lambda: streaming_attention(Q, K, V, attn_mask=lambda rows, cols: np.ones(2, bool)),
+        "attn_mask(rows, cols) has shape (2,); expected (3, 5)",
+    ),
+    (
+        lambda: color("Q"),
+        "unknown role 'Q'; there are: query, key, value, score, weight, output, state",
+    ),
 ]
 
 

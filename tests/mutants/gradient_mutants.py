@@ -58,7 +58,7 @@ EDITS = {
             "True, **options",
             "True, **options | {'is_causal': False}",
         ),
-        "broadcast axes not summed": ("broadcast_leading_axes", "sum_to(grad, shape)", "grad"),
+        "broadcast axes not summed": ("broadcast_leading_axes", "sum_to(dX, shape)", "dX"),
         "axes of one not summed": (
             "broadcast_leading_axes",
             "grad.sum(axis=spread, keepdims=True)",
@@ -91,8 +91,8 @@ EDITS = {
         ),
         "float64 for float32": (
             "dtype_follows_the_inputs",
-            ".astype(result) for grad",
-            ".astype(float) for grad",
+            ".astype(result) for dX",
+            ".astype(float) for dX",
         ),
         "half precision is computed in half": (
             "half_precision_is_computed_in_float32",
@@ -111,8 +111,8 @@ EDITS = {
         ),
         "any grad_output that broadcasts": (
             "bad_input_is_refused_by_name",
-            "if G.shape != expected:",
-            "if G.ndim < 2:",
+            "G.shape == expected,",
+            "G.ndim >= 2,",
         ),
         "overflow is silent": (
             "gradients_above_the_floating_range_are_refused",
@@ -146,7 +146,7 @@ EDITS = {
         ),
         "identity for diag": ("slopes_of_every_weight", "np.diag(A) - np", "np.eye(len(A)) - np"),
         "inner product for outer": ("slopes_of_every_weight", "np.outer(A, A)", "np.inner(A, A)"),
-        "a table is taken for a row": ("one_row_is_asked_for", "if A.ndim != 1:", "if A.ndim < 1:"),
+        "a table is taken for a row": ("one_row_is_asked_for", "A.ndim == 1,", "A.ndim >= 1,"),
     },
 }
 MUTANTS = {

@@ -107,8 +107,8 @@ EDITS = {
         "empty, index, first)",
         "empty, (), first)",
     ),
-    "scale twice": ("scale", "Q = Q * scale", "Q = Q * scale**2"),
-    "no scale": ("scale", "Q = Q * scale", "pass"),
+    "scale twice": ("scale", "(Q * scale,", "(Q * scale**2,"),
+    "no scale": ("scale", "(Q * scale,", "(Q,"),
     "huge values overflow": ("values_up_to_the_floating_range", "number(shrink(V))", "number(1)"),
     "huge values round beyond the range": (
         "values_up_to_the_floating_range",
@@ -151,6 +151,11 @@ EDITS = {
         "asked or mask, is",
         "asked or (mask if mask is None else mask.copy()), is",
     ),
+    "function of 0 and 1 not refused": (
+        "blocks_of_a_mask_function_are_checked",
+        "asked.doubtful and asked.top == 1",
+        "False",
+    ),
     "float64 for float32": (
         "dtype_follows_the_inputs",
         "inputs.V.shape[-1]), inputs.result)",
@@ -191,8 +196,8 @@ EDITS_OF_MASKS = {
     ),
     "shape of a function's block not checked": (
         "blocks_of_a_mask_function_are_checked",
-        "if mask.shape != shape:",
-        "if False:",
+        "mask.shape == shape",
+        "True",
     ),
     "bool and float blocks mixed": (
         "blocks_of_a_mask_function_are_checked",
@@ -203,11 +208,6 @@ EDITS_OF_MASKS = {
         "some_blocks_of_a_float_mask_hold_only_0_and_1",
         "whole=False",
         "whole=True",
-    ),
-    "function of 0 and 1 not refused": (
-        "blocks_of_a_mask_function_are_checked",
-        "self.doubtful and self.top == 1",
-        "False",
     ),
     "function of 0 and 1 refused for one such block": (
         "some_blocks_of_a_float_mask_hold_only_0_and_1",
