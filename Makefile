@@ -5,20 +5,31 @@ BIN := .venv/bin
 READY := .venv/.ready
 HTML := _build/html/index.html
 LOG := .make.log
+STRICT := --quiet -W --keep-going -n
 # One BLAS thread a process: two processes on two cores.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
 
-.PHONY: book test test-again peers lint format notebooks serve lab bench mutants links data lock clean
+.PHONY: book student-book release test test-again peers lint format notebooks serve lab bench course grade bench-grade mutants links data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
 
 $(HTML): $(READY) $(SOURCES)
 	@$(BIN)/python tools/notebooks.py --check
-	@$(BIN)/jupyter-book build . --quiet -W --keep-going -n
+	@$(BIN)/jupyter-book build . $(STRICT)
 	@touch $@
+
+student-book: $(READY)  # the book without solutions and without pages for teachers
+	@$(BIN)/python tools/notebooks.py --check
+	@rm -rf _build/student
+	@$(BIN)/python tools/student_book.py _build/student
+	@$(BIN)/jupyter-book build _build/student $(STRICT)
+	@echo "The student edition is built: open _build/student/$(HTML) in a browser."
+
+release: $(READY)  # what students get of a CHAPTER (07, a1, all), with SOLUTIONS=1 if you want
+	@$(BIN)/python tools/releases.py $(CHAPTER) $(if $(SOLUTIONS),--solutions) $(if $(FORCE),--force)
 
 test: $(READY)
 	$(PYTEST) $(NBVAL) --doctest-modules --cov=attnlib --cov-report=term --cov-fail-under=95 attnlib tests chapters
@@ -52,6 +63,16 @@ lab: $(READY)
 bench: $(READY)
 	@$(BIN)/python tools/bench.py
 
+course: $(READY)  # a course folder for nbgrader: make course DIR=~/course (FORCE=1 renews it)
+	@$(BIN)/python tools/course.py '$(DIR)' $(if $(FORCE),--force)
+
+grade: $(READY)  # all submissions of a chapter: make grade DIR=~/course CHAPTER=07
+	@$(BIN)/python tools/grade.py '$(DIR)' '$(CHAPTER)' $(LIMITS)
+
+STUDENTS ?= 60
+bench-grade: $(READY)  # grades a class, and says how long a submission takes
+	@PYTHONPATH=tools $(BIN)/python -m tests.submissions $(STUDENTS)
+
 mutants: $(READY)  # mutation testing of the numeric core: survivors, then the score of each file
 	@rm -rf mutants
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run
@@ -70,7 +91,7 @@ lock: $(READY)  # after a change of pyproject.toml: the exact versions that are 
 	@$(BIN)/pip list --format=freeze --exclude attnlib --exclude pip --exclude setuptools | grep -vE '^(torch|nvidia|triton|onnx|ml_dtypes|mpmath|sympy|networkx|fsspec|filelock)=' > requirements.lock
 
 clean:
-	rm -rf _build .venv mutants $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
+	rm -rf _build release .venv mutants $(LOG) .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage*
 
 # The environment. The mark is set last, so that a half-made one is made anew.
 $(READY): requirements.lock pyproject.toml
@@ -80,7 +101,7 @@ $(READY): requirements.lock pyproject.toml
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv >$(LOG) 2>&1 || \
 	  { rm -rf .venv; echo "make: '$(PYTHON) -m venv' failed, see $(LOG) (on Debian: apt install python3-venv)"; exit 1; }
-	@$(BIN)/pip install -q --retries 2 -c requirements.lock -e '.[book,test,dev]' >$(LOG) 2>&1 || \
+	@$(BIN)/pip install -q --retries 2 -c requirements.lock -e '.[book,test,teach,dev]' >$(LOG) 2>&1 || \
 	  { echo "make: the packages could not be installed, see $(LOG) (is there a network?)"; exit 1; }
 	@rm -f $(LOG)
 	@touch $@

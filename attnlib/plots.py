@@ -4,6 +4,7 @@ Without ``ax`` a new figure is made. Colours come from ``palette``. Figures have
 ground and hold symbols, numbers and tokens; what to see in them stands in the caption.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 
 import matplotlib as mpl
@@ -15,8 +16,7 @@ from numpy.typing import ArrayLike
 from attnlib.checks import as_float, check_known, check_shape
 from attnlib.palette import INK, ROLES, color
 
-Place = Axes | None  # None: a new figure
-Tokens = Sequence[str] | None
+Place, Tokens = Axes | None, Sequence[str] | None  # no place: a new figure
 
 REQUESTER, CANDIDATE, SCORE, WEIGHT = "requester", "candidate", "score", "weight"
 CENTRED = {"ha": "center", "va": "center"}
@@ -35,6 +35,14 @@ def use_style() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def live(name: str, /, **data):
+    """Return the element ``name`` of the site's script, with ``data``; elsewhere it is empty."""
+    from IPython.display import HTML
+
+    stored = json.dumps(data, default=lambda array: np.round(array, 4).tolist())
+    return HTML(f'<{name}><script type="application/json">{stored}</script></{name}>')
 
 
 def _axes(ax: Place, size: tuple[float, float] | None = None) -> Axes:

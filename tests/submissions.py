@@ -146,12 +146,6 @@ def duplicates_a_test(notebook):
     notebook.cells.insert(at, copy.deepcopy(notebook.cells[at]))
 
 
-@expect(ALL, "answered twice, last one counts: 7.1")
-def duplicates_an_answer(notebook):
-    at = notebook.cells.index(cell(notebook, "answer-7-1"))
-    notebook.cells.insert(at, copy.deepcopy(notebook.cells[at]))
-
-
 @expect(
     ALL,
     "metadata lost, matched by cell id: 7.1, 7.2, 7.3, 7.4, 7.5",
@@ -188,6 +182,11 @@ def kills_the_kernel(notebook):
 def kills_the_kernel_in_a_test(notebook):
     kill = "import os\n    os.kill(os.getpid(), 9)"
     answer(notebook, 3, f"def is_softmax(f):\n    {kill}")
+
+
+@expect("", "process ended with -9 in 7.2")
+def kills_the_process_that_grades_it(notebook):
+    answer(notebook, 2, "import os\nos.kill(os.getppid(), 9)")
 
 
 @expect("0 0 0 0 -", "replaces attnlib.exercises.check, check, np.allclose")
@@ -245,27 +244,20 @@ def two_versions(notebook, folder):
         nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
-@expect(ALL, "graded")
-def deletes_its_files(notebook):
-    clean = "import shutil, os\nshutil.rmtree(os.getcwd(), ignore_errors=True)"
-    put(notebook, "answer-7-1", clean)
-
-
-@expect(ALL, "StdinNotImplementedError in 7.2")
-def asks_for_input(notebook):
+@expect(ALL, "StdinNotImplementedError in 7.2; SystemExit in 7.2")
+def is_right_and_does_odd_things(notebook):
+    put(notebook, "answer-7-1", "import os, shutil\nshutil.rmtree(os.getcwd(), True)")
+    put(notebook, "answer-7-1", "os.write(1, bytes(range(256)))\nprint(chr(0) + chr(0xDC80))")
+    start = f"subprocess.Popen({LEFT_RUNNING.split()}, start_new_session=True)"
+    put(notebook, "answer-7-1", f"import subprocess\n{start}")
     put(notebook, "test-7-2", 'input("which? ")')
-
-
-@expect(ALL, "SystemExit in 7.2")
-def leaves_early(notebook):
     put(notebook, "test-7-2", "import sys\nsys.exit(0)")
     put(notebook, "test-7-2", "exit()")
-
-
-@expect(ALL, "graded")
-def prints_binary(notebook):
-    loud = "import os, sys\nos.write(1, bytes(range(256)))\nprint(chr(0) + chr(0xDC80) + chr(27))"
-    put(notebook, "answer-7-1", loud)
+    loud = (
+        "\n    import warnings\n    warnings.warn('mind')\n    sys.stderr.write('mind')\n    return"
+    )
+    right = cell(notebook, "answer-7-1").source
+    answer(notebook, 1, "import sys\n" + loud.join(right.rsplit("\n    return", 1)))
 
 
 @expect("0 1 3 2 -", "tests edited, restored: 7.1")
@@ -275,10 +267,12 @@ def answers_in_the_test(notebook):
     cell(notebook, "test-7-1").source = solution
 
 
-@expect(ALL, "cell type changed, restored: 7.5")
-def turns_text_into_code(notebook):
+@expect(ALL, "cell type changed, restored: 7.5; answered twice, last one counts: 7.1")
+def turns_text_into_code_and_answers_twice(notebook):
     one = cell(notebook, "answer-7-5")
     one.cell_type, one.outputs, one.execution_count = "code", [], None
+    at = notebook.cells.index(cell(notebook, "answer-7-1"))
+    notebook.cells.insert(at, copy.deepcopy(notebook.cells[at]))
 
 
 @expect("0 1 3 2 -", "graded")
@@ -287,32 +281,19 @@ def skips_a_test_by_a_tag(notebook):
     cell(notebook, "test-7-1").metadata.tags = ["skip-execution"]
 
 
-@expect(ALL, "graded")
-def warns_and_leaves_a_process(notebook):
-    start = f"subprocess.Popen({LEFT_RUNNING.split()}, start_new_session=True)"
-    put(notebook, "answer-7-1", f"import subprocess\n{start}")
-    answer(
-        notebook,
-        1,
-        cell(notebook, "answer-7-1").source
-        + "\n_calm = row_softmax\ndef row_softmax(scores):\n    import warnings\n"
-        "    warnings.warn('mind')\n    return _calm(scores)",
-    )
-
-
 @expect("3 1 3 2 -", "cells missing, restored: setup, row-of-the, 7.1, 7.3, 7.4")
 def deletes_given_cells(notebook):
     for name in ("setup", "row-of-the", "loop-7-1", "suspects-7-3", "hint-7-4"):
         notebook.cells.remove(cell(notebook, name))
 
 
-@expect(ALL, "graded", student="Zoë Ångström+1 [2]")
+@expect(ALL, "graded", student="Zoë Ångström+1")
 def has_a_name_of_many_characters(notebook):
     pass
 
 
-@expect("", "not booked: nbgrader knows no name with spaces around it", student="ann ")
-def has_a_name_with_a_space_at_its_end(notebook):
+@expect("", "not booked: nbgrader takes no name with *, ?, [ or outer spaces", student="ann [2]")
+def has_a_name_that_nbgrader_refuses(notebook):
     pass
 
 

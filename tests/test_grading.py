@@ -8,14 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import course
+import grade
 import nbformat
 import psutil
 import pytest
-
-pytest.importorskip("nbgrader")  # make course installs it
-
-import course
-import grade
 import submission
 
 from attnlib.exercises import engine
@@ -30,8 +27,9 @@ def graded(tmp_path_factory):
     """Return a course with every submission graded, the rows that are right, and those written."""
     made = tmp_path_factory.mktemp("grading")
     chapter = nbformat.read(CHAPTER, as_version=4)
-    chapter.cells = [cell for cell in chapter.cells if "figure" not in cell.metadata.get("mystnb", {})]
-    nbformat.write(chapter, made / CHAPTER.name)  # without its figures, which take half the time
+    # Without its figures, which take half the time.
+    chapter.cells = [one for one in chapter.cells if "figure" not in one.metadata.get("mystnb", {})]
+    nbformat.write(chapter, made / CHAPTER.name)
     folder = made / "course"
     course.prepare(folder, chapters=[made / CHAPTER.name])
     expected = submissions.hand_in(folder)
@@ -99,6 +97,17 @@ def test_points_given_by_hand_survive_grading_again_and_a_renewed_course(graded,
     grade.write(folder / "grades.csv", STEM, rows)
     points = {row["student"]: (row["7.1"], row["7.5"], row["points"]) for row in rows}
     assert points == {"crashes": ("1", "", "7"), "right": ("3", "2", "11")}
+
+
+def test_a_process_that_stands_still_is_ended(graded, tmp_path, monkeypatch):
+    notebook = nbformat.read(graded[0] / "release" / STEM / f"{STEM}.ipynb", as_version=4)
+    notebook.cells[1].source = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)"
+    (tmp_path / "ann" / STEM).mkdir(parents=True)
+    nbformat.write(notebook, tmp_path / "ann" / STEM / f"{STEM}.ipynb")
+    monkeypatch.setattr(grade, "GRACE", 2)
+    limits = submissions.QUICK | {"seconds": 6}
+    outcome = grade.execute(graded[0], STEM, tmp_path / "ann", tmp_path, limits)
+    assert outcome["notes"] == ["stopped by the clock in setup"] and not outcome["executed"]
 
 
 def test_a_course_is_refused_in_one_line(tmp_path):

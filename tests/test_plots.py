@@ -1,6 +1,7 @@
 """Figures: what is drawn (lines, bars, texts, boxes, colours), not pixels."""
 
 import io
+import json
 from itertools import combinations
 
 import matplotlib as mpl
@@ -417,3 +418,13 @@ def test_numbers_of_a_heatmap_are_legible_in_their_cells(role):
     cells = ax.images[0].to_rgba(ax.images[0].get_array()[0])[:, :3]
     ratios = [contrast(c, text.get_color()) for c, text in zip(cells, ax.texts, strict=True)]
     assert min(ratios) >= 4
+
+
+def test_live_figure_holds_its_numbers_and_nothing_else():
+    shown = plots.live(
+        "how-far", at=np.arange(2), means=np.array([1 / 3, 2.0]), name="d"
+    )._repr_html_()
+    start, end = '<how-far><script type="application/json">', "</script></how-far>"
+    assert shown.startswith(start) and shown.endswith(end)
+    stored = json.loads(shown.removeprefix(start).removesuffix(end))
+    assert stored == {"at": [0, 1], "means": [0.3333, 2.0], "name": "d"}

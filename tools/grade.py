@@ -57,7 +57,8 @@ def handed_in(course: Path) -> list[Path]:
     """Return what lies in ``submitted``, hidden files aside: a folder a student."""
     found = sorted(p for p in (course / "submitted").glob("*") if not p.name.startswith("."))
     if not found:
-        sys.exit(f"grade: nothing in {course / 'submitted'}; put STUDENT/CHAPTER/CHAPTER.ipynb there")
+        expected = "STUDENT/CHAPTER/CHAPTER.ipynb"
+        sys.exit(f"grade: nothing in {course / 'submitted'}; put {expected} there")
     return found
 
 
@@ -109,7 +110,7 @@ def execute(course: Path, stem: str, submission: Path, scratch: Path, limits: di
 
 
 class Books:
-    """nbgrader over executed notebooks: it compares, counts, and writes gradebook and autograded."""
+    """nbgrader over executed notebooks: it counts, and writes the gradebook and ``autograded``."""
 
     def __init__(self, course: Path, stem: str, scratch: Path):
         changes = Config()
@@ -119,9 +120,9 @@ class Books:
 
     def enter(self, student: str) -> str:
         """Book the executed notebook of a student; return what went wrong, or nothing."""
-        if student != student.strip():
-            return "not booked: nbgrader knows no name with spaces around it"
-        done = self.api.autograde(self.stem, glob.escape(student))
+        if glob.escape(student) != student.strip():
+            return "not booked: nbgrader takes no name with *, ?, [ or outer spaces"
+        done = self.api.autograde(self.stem, student)
         if done["success"]:
             return ""
         return f"not booked: {done['error'].strip().splitlines()[-1][:200]}"
@@ -142,7 +143,7 @@ class Books:
 
 
 def number(points: float | None) -> str:
-    """Return points as the table has them: no more digits than needed, empty where there are none."""
+    """Return points as the table has them: few digits, and empty where there are none."""
     return "" if points is None else f"{points:g}"
 
 
@@ -155,7 +156,8 @@ def as_fields(points: dict) -> dict:
 def grade(course: Path, stem: str, limits: dict, jobs: int, show: bool = True) -> list[dict]:
     """Grade a chapter's submissions and return their rows, in the order of the names."""
     submissions, rows = handed_in(course), []
-    with quiet(), tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as made:
+    aside = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
+    with quiet(), aside as made:
         scratch = Path(made)
         books = Books(course, stem, scratch)
         maximum = number(books.maximum())
@@ -218,8 +220,8 @@ def main() -> None:
     stem = chosen(course, arguments.chapter)
     rows = grade(course, stem, {name: getattr(arguments, name) for name in LIMITS}, arguments.jobs)
     write(course / "grades.csv", stem, rows)
-    clean = sum(row["status"] == "graded" for row in rows)
-    print(f"{stem}: {len(rows)} submissions, {len(rows) - clean} with a remark, see {course}/grades.csv")
+    remarks = sum(row["status"] != "graded" for row in rows)
+    print(f"{stem}: {len(rows)} submissions, {remarks} with a remark; see {course / 'grades.csv'}")
 
 
 if __name__ == "__main__":

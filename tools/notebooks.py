@@ -53,6 +53,11 @@ def execute(notebook, path: Path) -> None:
         sys.exit(f"{shown(path)}: {error}")
 
 
+def as_text(notebook) -> str:
+    """Return the text of a notebook's file, whose lines stay where they are."""
+    return nbformat.writes(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
 def canonical(notebook) -> str:
     """Return the notebook's one text form."""
     for count, cell in enumerate(code_cells(notebook), start=1):
@@ -71,7 +76,7 @@ def canonical(notebook) -> str:
         }
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    return nbformat.writes(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    return as_text(notebook)
 
 
 def faults(path: Path) -> list[str]:

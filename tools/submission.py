@@ -159,9 +159,11 @@ def find(folder: Path, stem: str, notes: list[str]) -> Path:
     """Return the submitted notebook, which may have another name or lie deeper."""
     path = folder / f"{stem}.ipynb"
     if not path.is_file():
-        found = [
-            one for one in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in one.parts
-        ] if folder.is_dir() else []
+        found = (
+            [one for one in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in one.parts]
+            if folder.is_dir()
+            else []
+        )
         if not found:
             packed = folder.is_dir() and any(folder.rglob("*.zip"))
             raise Ungradable("a .zip file: unpack it" if packed else "no submission")

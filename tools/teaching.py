@@ -122,6 +122,6 @@ def setup(app):
     app.connect("source-read", fill_page)
     app.connect(
         "env-before-read-docs",
-        lambda app, env, names: names.extend(name for name in FILLED if name not in names),
+        lambda app, env, names: names.extend((FILLED.keys() & env.found_docs) - set(names)),
     )
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -121,5 +121,8 @@ def find(number: str | float) -> Sheet:
     sheets = of_chapter(chapter)
     if name not in sheets:
         there = [one for one in sheets if one.startswith(f"{chapter}.")]
-        raise ValueError(f"no exercise {asked}; there are {', '.join(there) or 'none'}")
+        if not there:
+            held = next(iter(sheets)).split(".")[0]
+            raise ValueError(f"no exercise {asked}: this copy has those of chapter {held} only")
+        raise ValueError(f"no exercise {asked}; there are {', '.join(there)}")
     return sheets[name]
