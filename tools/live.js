@@ -138,7 +138,8 @@ class LiveFigure extends HTMLElement {
       const content = typeof what === "object" ? what : { text: what };
       const element = make(tag, { textContent: content.text });
       if (content.role) {
-        element.className = `bar role-${content.role}`;
+        element.className = "bar";
+        element.style.setProperty("--bar", `var(--${content.role})`);
         element.style.setProperty("--share", `${Math.min(Math.abs(content.share), 1) * 100}%`);
         element.classList.toggle("negative", content.share < 0);
       }
