@@ -31,7 +31,7 @@ from traitlets.config import Config
 
 # A process a submission, forked from one that has imported what takes long and nothing else.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nbgrader.preprocessors", "psutil"])
+PROCESSES.set_forkserver_preload(["nbgrader.preprocessors", "psutil", "IPython"])
 LIMITS = {"cell_seconds": 30, "seconds": 300, "memory_mb": 2048, "output_mb": 5}
 GRACE = 15  # seconds after which a process that does not end by itself is ended
 ENDS = ("points", "maximum", "status")
