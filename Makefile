@@ -9,16 +9,17 @@ STRICT := --quiet -W --keep-going -n
 # One BLAS thread a process: two processes on two cores.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
-SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py)
+SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py tools/*.js)
 
-.PHONY: book student-book release test test-again peers lint format notebooks serve lab bench course grade bench-grade mutants links data lock clean
+.PHONY: book student-book release test test-again peers lint format notebooks serve report lab bench course grade bench-grade mutants links data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
 
 $(HTML): $(READY) $(SOURCES)
 	@$(BIN)/python tools/notebooks.py --check
-	@$(BIN)/jupyter-book build . $(STRICT)
+	@$(BIN)/jupyter-book build . --path-output _build/raw $(STRICT) >/dev/null
+	@$(BIN)/python tools/pages.py _build/raw/_build/html $(@D)
 	@touch $@
 
 student-book: $(READY)  # the book without solutions and without pages for teachers
@@ -56,6 +57,10 @@ notebooks: $(READY)  # execute every chapter in place, in canonical form
 serve: book
 	@echo "http://localhost:$(PORT)/"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+report: book  # Lighthouse and the bytes of each chapter; needs Node.js and Chromium
+	@$(BIN)/pip install -q playwright
+	@$(BIN)/python tools/report.py
 
 lab: $(READY)
 	@$(BIN)/jupyter lab chapters

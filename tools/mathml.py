@@ -1,7 +1,6 @@
 """A Sphinx extension: formulas become MathML while the book is built, so no page needs a script.
 
-The mathematics font (STIX Two Math, as the package ziamath carries it) is cut down to the
-characters that formulas use and shipped once with the pages.
+The mathematics font (STIX Two Math, as the package ziamath carries it) is shipped with the pages.
 """
 
 from html import escape
@@ -9,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from docutils import nodes
-from fontTools import subset
+from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from roles import color
 from sphinx.util import logging
@@ -17,19 +16,6 @@ from sphinx.util.math import get_node_equation_number
 
 CONVERTER = LatexToMathML(annotation=True)
 FONT = "stix-two-math.woff2"
-CHARACTERS = (
-    (0x20, 0x7E),  # ASCII
-    (0xA0, 0xFF),
-    (0x370, 0x3FF),  # Greek
-    (0x2000, 0x206F),  # spaces, primes, dots
-    (0x2100, 0x214F),  # ℝ, ℎ
-    (0x2190, 0x21FF),  # arrows
-    (0x2200, 0x22FF),  # operators
-    (0x27E8, 0x27E9),
-    (0x1D434, 0x1D467),  # italic
-    (0x1D6A4, 0x1D6E1),  # italic Greek and dotless letters
-    (0x1D6FC, 0x1D71B),
-)
 
 
 def to_mathml(writer, node, display: bool) -> str:
@@ -58,16 +44,13 @@ def visit_block(writer, node):
 
 
 def ship_font(app, error):
-    """Write the cut-down font beside the other static files."""
+    """Write the mathematics font beside the other static files; tools/pages.py cuts it down."""
     target = Path(app.outdir) / "_static" / FONT
     if error or app.builder.format != "html" or target.exists():
         return
-    options = subset.Options(flavor="woff2", layout_features=["*"])
-    font = subset.load_font(str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf"), options)
-    cutter = subset.Subsetter(options)
-    cutter.populate(unicodes=[c for low, high in CHARACTERS for c in range(low, high + 1)])
-    cutter.subset(font)
-    subset.save_font(font, str(target), options)
+    font = TTFont(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")
+    font.flavor = "woff2"
+    font.save(target)
 
 
 def setup(app):
