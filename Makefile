@@ -11,7 +11,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py tools/*.js)
 
-.PHONY: book student-book release test test-again peers lint format notebooks serve report lab bench course grade bench-grade mutants links data lock clean
+.PHONY: book student-book release test test-again test-browser peers lint format notebooks serve report lab bench course grade bench-grade mutants links data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
@@ -26,14 +26,19 @@ student-book: $(READY)  # the book without solutions and without pages for teach
 	@$(BIN)/python tools/notebooks.py --check
 	@rm -rf _build/student
 	@$(BIN)/python tools/student_book.py _build/student
-	@$(BIN)/jupyter-book build _build/student $(STRICT)
+	@$(BIN)/jupyter-book build _build/student --path-output _build/student/_build/raw $(STRICT) >/dev/null
+	@$(BIN)/python tools/pages.py _build/student/_build/raw/_build/html _build/student/_build/html
 	@echo "The student edition is built: open _build/student/$(HTML) in a browser."
 
 release: $(READY)  # what students get of a CHAPTER (07, a1, all), with SOLUTIONS=1 if you want
 	@$(BIN)/python tools/releases.py $(CHAPTER) $(if $(SOLUTIONS),--solutions) $(if $(FORCE),--force)
 
 test: $(READY)
-	$(PYTEST) $(NBVAL) --doctest-modules --cov=attnlib --cov-report=term --cov-fail-under=95 attnlib tests chapters
+	$(PYTEST) $(NBVAL) --doctest-modules --cov=attnlib --cov-report=term --cov-fail-under=95 --ignore=tests/browser attnlib tests chapters
+
+test-browser: book  # the built pages in Debian's Chromium
+	@$(BIN)/pip install -q -c requirements.lock -e '.[browser]'
+	$(BIN)/python -m pytest -q -n 2 -W default tests/browser
 
 KERNEL ?= Haswell
 test-again: $(READY)  # every chapter once more, under another BLAS kernel
