@@ -68,11 +68,6 @@ class Page:
         )
         return dict(zip(texts, tags))
 
-    def modules(self) -> set[str]:
-        """Return the code of the page's modules, which stay as they are."""
-        tags = self.soup.select("script[src][type=module]")
-        return {self.path(tag["src"]).read_text("utf-8") for tag in tags}
-
     def leave_own_scripts(self, common: list[str]) -> None:
         """Take the common scripts out; the page's own files run after the common one."""
         for code, tag in self.scripts().items():

@@ -27,8 +27,8 @@ def test_page_is_quiet_whole_and_accessible(visit, name, mode):
         assert shown == mode, "does not follow the system's mode"
         broken = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
         assert page.evaluate(broken) == []
-        found = Axe().run(page, options=RULES).response["violations"]
-        assert [(v["id"], [n["target"] for n in v["nodes"]][:5]) for v in found] == []
+    found = Axe().run(page, options=RULES).response["violations"]
+    assert [(v["id"], [n["target"] for n in v["nodes"]][:5]) for v in found] == []
     assert one.outside == [], "asks another host"
     assert one.errors == []
 
