@@ -115,6 +115,16 @@ def no_maximum(scores, keep):
     return e / np.where(total > 0, total, 1)
 
 
+def no_maximum_nobody_nan(scores, keep):
+    e = np.where(keep, np.exp(scores), 0)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def no_maximum_times_mask(scores, keep):
+    e = np.exp(scores) * keep
+    return e / e.sum(axis=-1, keepdims=True)
+
+
 def one_maximum(scores, keep):
     e = np.exp(np.where(keep, scores, -np.inf) - scores[keep].max())
     total = e.sum(axis=-1, keepdims=True)
@@ -219,6 +229,12 @@ def only_influence(f):
     other = V.copy()
     other[1] += 1000
     return bool(np.allclose(f(Q, K, V, keep)[0], f(Q, K, other, keep)[0], atol=1e-9))
+
+
+def somebody_reads_nobody(f):
+    Q, K, V, keep = trial([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 1]])
+    right = masked_softmax(suspects.scores_of(Q, K), keep) @ V
+    return bool(np.allclose(f(Q, K, V, keep), right, atol=1e-9))
 
 
 def bit_for_bit(f):
@@ -340,6 +356,20 @@ EXERCISES = [
                 "the largest kept score of the row first.",
             ),
             Mistake(
+                "no maximum subtracted, nobody nan",
+                no_maximum_nobody_nan,
+                "nan in two kinds of rows: kept scores near 950, where the exponential overflows, "
+                "and rows with nobody, where 0 is divided by 0. Subtract the largest kept score "
+                "first, and decide about the empty row on the mask.",
+            ),
+            Mistake(
+                "exponentials times mask",
+                no_maximum_times_mask,
+                "nan in rows with a score near 900, kept or forbidden, since the exponential "
+                "overflows and inf times 0 is nan, and in the row with nobody. Set forbidden "
+                "scores to -inf first, then subtract the largest kept one.",
+            ),
+            Mistake(
                 "one maximum for all",
                 one_maximum,
                 "all 0 in a row far below the others: you subtracted the largest score of the "
@@ -401,10 +431,16 @@ EXERCISES = [
                 "loses its share of the budget: compare with what should be read.",
             ),
             Mistake(
+                "somebody reads nobody",
+                somebody_reads_nobody,
+                "one of your requesters may read nobody, and right ones differ there: one returns "
+                "nan, one raises. Let each requester read somebody.",
+            ),
+            Mistake(
                 "rejects all",
                 bit_for_bit,
-                "your check rejects right ones too: floats are compared with a tolerance, and "
-                "against outputs that are not rounded.",
+                "your check rejects right ones too: floats are compared with a tolerance, against "
+                "outputs that are not rounded, and each requester must be able to read somebody.",
             ),
         ],
     ),

@@ -283,6 +283,23 @@ EXERCISES = [
                 "you moved K anew for each block, and V once: each block of requesters reads both.",
             ),
             Mistake(
+                "one of the two",
+                120,
+                "you counted one array of keys and values for each block: K and V are two, 2 n d "
+                "numbers together.",
+            ),
+            Mistake(
+                "numbers, not bytes",
+                248,
+                "you counted numbers: each has four bytes.",
+            ),
+            Mistake(
+                "queries anew",
+                42,
+                "you moved three arrays for each block: a block reads all keys and values, and "
+                "each query belongs to one block only.",
+            ),
+            Mistake(
                 "128 blocks, or a table",
                 16,
                 "that comes out with 128 blocks, and with the table too: 128 is the size of a "

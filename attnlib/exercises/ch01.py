@@ -302,6 +302,18 @@ EXERCISES = [
                 "Here it never is.",
             ),
             Mistake(
+                "both shares squared",
+                0.52,
+                "0.6 squared and 0.4 squared: of the right payload the answer lacks 0.4, and not "
+                "0.6.",
+            ),
+            Mistake(
+                "what the square leaves",
+                0.64,
+                "1 minus 0.6 squared: square what is missing of the right payload, 0.4, and not "
+                "what is there.",
+            ),
+            Mistake(
                 "square of the right share",
                 0.36,
                 "0.6 squared belongs to what arrives rightly; the error is made of the rest.",
@@ -380,44 +392,55 @@ EXERCISES = [
     ),
     Exercise(
         number="1.4",
-        title="Loud payloads",
+        title="One loud payload",
         kind="vary",
         difficulty=2,
         minutes=10,
-        trains="changing one half of the states of a batch",
+        trains="changing one half of one state in each example of a batch",
         hints=[
             "The read gets `batch.candidates`, states of label and payload side by side. The "
             "field `batch.payloads` is there for comparison only.",
-            "Copy `batch.candidates`, multiply the columns from `task.label_width` on by ten, "
-            "and hand the copy over with `batch._replace(candidates=...)`.",
-            "Compare `weights[:, 0].argmax(axis=1)` with `batch.sources[:, 0]`.",
+            "Copy `batch.candidates`. In example b the state of the source has the indices b and "
+            "`batch.sources[b, 0]`, and its payload begins at column `task.label_width`.",
+            "Hand the copy over with `batch._replace(candidates=...)`, and compare "
+            "`weights[:, 0].argmax(axis=1)` with `batch.sources[:, 0]`.",
         ],
-        reference=0.84,
+        reference=0.96,
         decimals=2,
-        within=2,
-        also_right=[0.83, 0.85, 0.84],
+        within=1,
+        also_right=[0.958, 0.95, 0.97],
         mistakes=[
             Mistake(
                 "states unchanged",
                 1.0,
-                "that is the share without any change. If you multiplied `batch.payloads`, the "
-                "read has not seen it: it reads `batch.candidates`.",
+                "the source is found in every example where no state is changed, and also where "
+                "its label grows along with its payload. The read sees neither `batch.payloads` "
+                "nor a changed copy that is not handed over.",
             ),
             Mistake(
-                "mean share",
-                0.81,
-                "that is the mean share of the source. The question is how often its share is "
-                "the largest.",
+                "all payloads",
+                0.84,
+                "that is what all payloads give, ten times as large. `louder[:, sources]` takes "
+                "the sources of all examples in every example: index the examples too, with "
+                "np.arange.",
+            ),
+            Mistake(
+                "mean share, or the others",
+                0.93,
+                "that is the mean share of the source, and also what you get when all payloads "
+                "but the source's are larger. The question is how often the share of a loud "
+                "source is the largest.",
             ),
             Mistake(
                 "chance",
                 0.13,
-                "that is chance. Loud payloads disturb this read, and they do not blind it.",
+                "that is chance. `batch.sources` is (500, 1): compared with (500,), every example "
+                "meets every other. Take its column 0.",
             ),
             Mistake(
-                "twenty times",
-                0.53,
-                "that is what twenty times the payload gives; or was it multiplied by ten and "
+                "a hundred times",
+                0.57,
+                "that is what a hundred times the payload gives: was it multiplied by ten and "
                 "then once more, in the same array? Work on a fresh copy.",
             ),
         ],

@@ -341,7 +341,7 @@ EXERCISES = [
                 "only whole numbers",
                 only_whole,
                 "one wrong suspect gets through that cuts keys to whole numbers: use keys that "
-                "differ behind the point, and ask for a small error, a falling one is not enough.",
+                "differ behind the point, and ask for a small error: that it falls is not enough.",
             ),
             Mistake(
                 "one sharpness",
@@ -383,6 +383,21 @@ EXERCISES = [
                 4,
                 "at 4 a share of 0.796 is printed as 0.80, and the other two are below it. Compare "
                 "unrounded, and all three.",
+            ),
+            Mistake(
+                "the mean",
+                6,
+                "at 6 the mean of the three shares is above 0.8, and one of the three is not.",
+            ),
+            Mistake(
+                "rounded to one digit",
+                12,
+                "at 12 the smallest of the three rounds to 0.8 and is below it. Compare unrounded.",
+            ),
+            Mistake(
+                "keys of length 1",
+                7,
+                "have you taken `unit` for the keys? Here `metadata` stays as it is.",
             ),
             Mistake("one too few", 13, "at 13 the smallest of the three is 0.79 still."),
             Mistake(

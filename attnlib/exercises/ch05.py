@@ -57,6 +57,10 @@ def no_bias(W_Q, b_Q, W_K, b_K):
     return W_Q @ W_K.T
 
 
+def zeros_for_biases(W_Q, b_Q, W_K, b_K):
+    return np.pad(W_Q @ W_K.T, ((0, 1), (0, 1)))
+
+
 def bias_on_each_row(W_Q, b_Q, W_K, b_K):
     return (W_Q + b_Q) @ (W_K + b_K).T
 
@@ -231,6 +235,12 @@ EXERCISES = [
                 "the result is one row and one column too small: the biases are missing.",
             ),
             Mistake(
+                "zeros for the biases",
+                zeros_for_biases,
+                "the last row and the last column are 0: there is a place for the biases, and "
+                "they are not in it.",
+            ),
+            Mistake(
                 "bias on every row",
                 bias_on_each_row,
                 "the result is d_model by d_model: you added the bias to each row of W. There it "
@@ -285,6 +295,12 @@ EXERCISES = [
                 "changed sign does not undo the fit: it turns the order of each row round.",
             ),
             Mistake(
+                "chance turned round",
+                0.88,
+                "you took chance away from 1. No row draws its candidate by lot: the best one "
+                "before is at the other end of the row now.",
+            ),
+            Mistake(
                 "half",
                 0.5,
                 "half would mean that every second row keeps its best candidate. In every row all "
@@ -306,8 +322,8 @@ EXERCISES = [
         trains="what two matrices have in common when only their product acts",
         hints=[
             "New queries may look quite unlike the old ones. What alone must stay?",
-            "Take a W_Q and a W_K that are not alike and have more than one column, and compare "
-            "the one matrix that acts, before and after.",
+            "Take a W_Q and a W_K that are not alike and have several rows and columns, and "
+            "compare the one matrix that acts, before and after.",
             "That matrix is the product of W_Q with the transpose of W_K.",
         ],
         reference=keeps_scores,
@@ -322,8 +338,9 @@ EXERCISES = [
             Mistake(
                 "no change allowed",
                 same_matrices,
-                "your check rejects all, the right ones too: both matrices may change, and the "
-                "scores must not. Compare W_Q times W_K transposed, before and after.",
+                "your check rejects all, the right ones too. Both matrices may change, and the "
+                "scores must not: compare W_Q times W_K transposed, before and after, and leave "
+                "room for rounding.",
             ),
             Mistake(
                 "only the order",
@@ -334,8 +351,9 @@ EXERCISES = [
             Mistake(
                 "one matrix for both",
                 only_tied,
-                "your check tries W_K = W_Q only, and there the table is symmetric, so nobody "
-                "sees who asks. Take two matrices that differ.",
+                "your check does not see who asks: with W_K = W_Q, with one feature only, or on "
+                "the diagonal, a product and its transpose are the same. Take two matrices that "
+                "differ, with several rows, and compare every entry.",
             ),
             Mistake(
                 "only the lengths",
@@ -362,7 +380,7 @@ EXERCISES = [
             "Three things change: the head, the layer whose states it reads, and the position "
             "that it is said to read.",
             "The digit after the L is the layer. The next token of position i stands at i + 1.",
-            "Print the rows that miss, too: which token do they read instead?",
+            "Leave out the rows of `[CLS]` and `[SEP]`, and keep both as candidates.",
         ],
         reference=0.80,
         decimals=2,
@@ -384,8 +402,15 @@ EXERCISES = [
             Mistake(
                 "states of layer 0",
                 0.92,
-                "that is what L1H8 makes of the states of layer 0, which it never sees. Load "
-                "those of layer 1.",
+                "that is what L1H8 makes of the states of layer 0, which it never sees: load "
+                "those of layer 1. The same comes out when the last word of each sentence is "
+                "left out; its next token is `[SEP]`.",
+            ),
+            Mistake(
+                "states of layer 2",
+                0.53,
+                "that is what L1H8 makes of the states of layer 2, which come after it. Load "
+                "those that go into layer 1.",
             ),
             Mistake(
                 "states of layer 3",

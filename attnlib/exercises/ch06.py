@@ -91,6 +91,18 @@ def one_sentence(Q, K):
     return np.einsum("ir,jr->ij", *floats(Q, K))
 
 
+def turned_and_wrapped(Q, K):
+    return Q @ K.T
+
+
+def one_sentence_wrapped(Q, K):
+    return np.einsum("ir,jr->ij", Q, K)
+
+
+def made_integers(Q, K):
+    return Q.astype(int) @ np.swapaxes(K.astype(int), -1, -2)
+
+
 rng = np.random.default_rng(6)
 
 
@@ -104,8 +116,8 @@ TABLES = [
     (drawn(2, 3, 4), drawn(2, 5, 4)),
     (drawn(3, 3, 3), drawn(3, 3, 3)),
     (
-        np.array([[100, -3], [20, 90]], dtype=np.int8),
-        np.array([[2, 50], [100, 1], [-7, 6]], dtype=np.int8),
+        rng.integers(-100, 101, (7, 6)).astype(np.int8),
+        rng.integers(-100, 101, (5, 6)).astype(np.int8),
     ),
 ]
 
@@ -146,6 +158,14 @@ def sorted_once(scores):
 
 def argsort_alone(scores):
     return np.argsort(scores, axis=1, kind="stable")
+
+
+def argsort_subtracted(scores):
+    return scores.shape[1] - argsort_alone(scores)
+
+
+def ranked_upwards(scores):
+    return 1 + np.argsort(argsort_alone(scores), axis=1, kind="stable")
 
 
 def ties_by_order(scores):
@@ -271,6 +291,26 @@ EXERCISES = [
                 "right for one sentence, and a batch raises: the indices you name leave no room "
                 "for a leading axis. Put an ellipsis there.",
             ),
+            Mistake(
+                "K.T, and integers wrap",
+                turned_and_wrapped,
+                "right for one sentence of floats. On a batch K.T turns all three axes round: "
+                "turn the last two only. And 8-bit integers wrap around, 200 becomes -56: make "
+                "floats first.",
+            ),
+            Mistake(
+                "one sentence only, and integers wrap",
+                one_sentence_wrapped,
+                "right for one sentence of floats. A batch raises, since the indices leave no "
+                "room for a leading axis: put an ellipsis there. And 8-bit integers wrap around: "
+                "make floats first.",
+            ),
+            Mistake(
+                "made integers",
+                made_integers,
+                "right for integers. From floats you cut what stands behind the point: turn all "
+                "inputs into floats and not into larger integers.",
+            ),
         ],
     ),
     Exercise(
@@ -363,6 +403,19 @@ EXERCISES = [
                 "Asked is the place of each candidate, from the highest score down, from 1.",
             ),
             Mistake(
+                "argsort subtracted",
+                argsort_subtracted,
+                "you subtracted argsort from n_k. Argsort says which candidate stands at each "
+                "place, and asked is the place of each candidate. Only in some rows the two are "
+                "the same.",
+            ),
+            Mistake(
+                "ranked upwards",
+                ranked_upwards,
+                "place 1 went to the lowest score: argsort of argsort counts from the low end, "
+                "and gives equal scores different places. Count the scores that are higher.",
+            ),
+            Mistake(
                 "ties by their order",
                 ties_by_order,
                 "right until two scores are equal: the first of them gets the better place. Equal "
@@ -432,7 +485,15 @@ EXERCISES = [
             Mistake(
                 "down the columns",
                 12,
-                "you took the best of each column: the axis of argmax is that of the candidates.",
+                "12 comes out where the best of each column is taken, though a row belongs to a "
+                "requester. It also comes out where the scores of the special tokens are set to 0: "
+                "0 is a score like any other, and beats negative ones. -np.inf beats nobody.",
+            ),
+            Mistake(
+                "position not shifted",
+                34,
+                "with the column of [CLS] dropped, word i stands at place i - 1 of the row: you "
+                "counted the rows won by the next word.",
             ),
             Mistake(
                 "all rows",

@@ -62,6 +62,15 @@ def one_maximum(scores):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+def nothing_kept(scores):
+    e = np.exp(scores - np.max(scores, axis=-1))
+    return e / e.sum(axis=-1)
+
+
+def sums_not_kept_no_maximum(scores):
+    return np.exp(scores) / np.exp(scores).sum(axis=-1)
+
+
 def no_division(scores):
     return np.exp(scores - np.max(scores, axis=-1, keepdims=True))
 
@@ -121,11 +130,24 @@ def only_sums_of_large(f):
     return bool(np.allclose(f(np.array([[800.0, 1.0, 2.0], [3.0, 1.0, 2.0]])).sum(axis=1), 1))
 
 
+def all_large(f):
+    table = np.array([[1.0, -2.0, 0.5], [2.0, 0.0, 1.0]])
+    return is_softmax_of(table)(f) and is_softmax_of(table + 800)(f)
+
+
+def is_softmax_of(table):
+    return lambda f: bool(np.allclose(f(table), row_softmax(table)))
+
+
+def only_hard(f):
+    return is_softmax_of(np.array([[1000.0, 0.0, -500.0], [-300.0, -1000.0, -2000.0]]))(f)
+
+
 def bit_for_bit(f):
     return bool((f(np.array([[0.0, 1.0]])) == [[0.2689, 0.7311]]).all())
 
 
-SUSPECTS = [(getattr(suspects, f"softmax_{letter}"),) for letter in "abcdef"]
+SUSPECTS = [(getattr(suspects, f"softmax_{letter}"),) for letter in "abcdefg"]
 
 EXERCISES = [
     Exercise(
@@ -171,6 +193,18 @@ EXERCISES = [
                 "maximum too.",
             ),
             Mistake(
+                "nothing kept",
+                nothing_kept,
+                "maxima and sums lost their axis, so those of row j met column j: a wider table "
+                "raises, a square one comes out wrong. Use keepdims=True in both.",
+            ),
+            Mistake(
+                "sums not kept, no maximum",
+                sums_not_kept_no_maximum,
+                "the row sums lost their axis and lie along the columns: use keepdims=True. And "
+                "large scores give nan: subtract the maximum of the row before np.exp.",
+            ),
+            Mistake(
                 "no maximum subtracted",
                 no_maximum,
                 "right for small scores, nan for large ones: the exponential overflows. Subtract "
@@ -209,9 +243,9 @@ EXERCISES = [
             "Three times exp(0) against once exp(3), which is about 20.",
         ],
         reference=0.87,
-        decimals=2,
-        within=5,
-        also_right=[0.85, 0.9, 0.8701],
+        decimals=3,
+        within=50,
+        also_right=[0.85, 0.9, 0.8701, 0.825],
         mistakes=[
             Mistake("all to the best", 1.0, "softmax is no argmax: the other three keep a share."),
             Mistake("even split", 0.25, "that is the split of four equal scores."),
@@ -224,6 +258,11 @@ EXERCISES = [
                 "one rival",
                 0.95,
                 "that is the share against one candidate at 0; here three of them compete.",
+            ),
+            Mistake(
+                "not divided",
+                20.09,
+                "that is exp(3), one part of the sum. Divide by all four exponentials together.",
             ),
         ],
     ),
@@ -238,7 +277,8 @@ EXERCISES = [
             "Rows that sum to 1 are no proof: which of the suspects pass that test?",
             "Take a table that is not square, with rows of different size of score, and compute "
             "by hand what has to come out.",
-            "One of them is right for small scores only. Let one row lie near 800.",
+            "Two of them are right for some tables only. Let one row lie near 800, and another "
+            "of the same table near 0.",
         ],
         reference=is_softmax,
         cases=SUSPECTS,
@@ -258,7 +298,20 @@ EXERCISES = [
             Mistake(
                 "only small scores",
                 only_small,
-                "your check lets one through that overflows: give it a row of large scores.",
+                "your check passes two that fail on large scores: give it a table with one row "
+                "near 800 and one near 0.",
+            ),
+            Mistake(
+                "rows alike",
+                all_large,
+                "your check passes one that subtracts the maximum of the whole table: put a row "
+                "near 800 and a row near 0 into the same table.",
+            ),
+            Mistake(
+                "only far apart",
+                only_hard,
+                "your check passes one that is not sharp enough: with scores hundreds apart every "
+                "sharpness gives 1 and 0. Add rows with differences of about 1.",
             ),
             Mistake(
                 "only the order",
@@ -269,8 +322,9 @@ EXERCISES = [
             Mistake(
                 "rejects all",
                 bit_for_bit,
-                "your check rejects the right one too: floats are compared with a tolerance, "
-                "np.allclose, and against weights worked out to the last digit.",
+                "your check rejects the right one too: it takes logarithms on its way, and differs "
+                "in the last digit. Compare with np.allclose, and with weights that are not "
+                "rounded.",
             ),
         ],
     ),
@@ -282,8 +336,8 @@ EXERCISES = [
         minutes=10,
         trains="what the scale of the scores does",
         hints=[
-            "`read.scores[the]` is before the scale. Divide by the root of d_k, which is 32 here, "
-            "to get what the head gives to softmax.",
+            "`read.scores[the]` is before the scale. Divide by `np.sqrt(32)` to get what the head "
+            "gives to softmax.",
             "Halve those numbers, take softmax, and look at the entry of `cat`.",
         ],
         reference=0.56,
@@ -302,6 +356,22 @@ EXERCISES = [
             ),
             Mistake("doubled", 0.99, "you made the scores twice as large, which sharpens."),
             Mistake("unchanged", 0.88, "that is the weight before halving."),
+            Mistake(
+                "half of d_k",
+                0.97,
+                "you halved d_k under the root: a smaller divisor makes the numbers larger.",
+            ),
+            Mistake(
+                "twice d_k",
+                0.74,
+                "you doubled d_k under the root, which divides by the root of 2 only.",
+            ),
+            Mistake(
+                "flattened twice",
+                0.18,
+                "0.18 comes out where the scores are divided by 32 and not by its root, or where "
+                "halved weights go through softmax once more. Halve scores / np.sqrt(32).",
+            ),
         ],
     ),
     Exercise(
@@ -311,7 +381,11 @@ EXERCISES = [
         difficulty=2,
         minutes=10,
         trains="telling a share of the reading from a share of the result",
-        hints=["What is multiplied by the weight before it arrives, and how long can it be?"],
+        hints=[
+            "What is multiplied by the weight before it arrives, and how long can it be?",
+            "The chapter has made-up payloads of very different lengths: which candidate has the "
+            "largest weight there, and which the longest contribution?",
+        ],
         rubric=[
             (
                 1,

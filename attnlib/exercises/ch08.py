@@ -41,6 +41,10 @@ def keys_summed(Q, K, V):
     return softmax(score_table(Q, K)) @ K
 
 
+def weights_alone(Q, K, V):
+    return softmax(score_table(Q, K))
+
+
 def over_requesters(Q, K, V):
     return softmax(score_table(Q, K), axis=0) @ V
 
@@ -155,6 +159,11 @@ def softmax_itself(f):
     return bool(np.allclose(f(TABLE, VALUES), softmax(TABLE) @ VALUES))
 
 
+def only_steep(f):
+    change = f(TABLE + np.array([[1e-6, 0.0, 0.0]]), VALUES) - f(TABLE, VALUES)
+    return bool(np.abs(change[1, 0]) > 1.8e-6)
+
+
 def step_lost(f):
     return bool(np.abs(f(TABLE + 1e-20, VALUES) - f(TABLE, VALUES)).max() > 0)
 
@@ -185,6 +194,12 @@ EXERCISES = [
                 keys_summed,
                 "the output is as wide as a key, and another V changes nothing: you blended the "
                 "keys. Keys decide from whom to read; what moves is V.",
+            ),
+            Mistake(
+                "weights alone",
+                weights_alone,
+                "these are the weights, one column a candidate: nothing has moved yet. Blend the "
+                "values with them.",
             ),
             Mistake(
                 "over requesters",
@@ -269,9 +284,9 @@ EXERCISES = [
             "weight, times the second value minus the present blend.",
         ],
         reference=2.5,
-        decimals=2,
-        within=10,
-        also_right=[2.41, 2.6, 2.5001],
+        decimals=3,
+        within=100,
+        also_right=[2.41, 2.6, 2.5001, 2.435],
         mistakes=[
             Mistake(
                 "no slope",
@@ -294,8 +309,14 @@ EXERCISES = [
             Mistake(
                 "slope of the weight",
                 0.25,
-                "that is how fast the weight rises. The output rises by the weight times the "
-                "distance of the two values.",
+                "that is how fast the weight rises. The output rises as many times faster as the "
+                "two values lie apart.",
+            ),
+            Mistake(
+                "the weight",
+                0.5,
+                "that is the weight of the second candidate, and asked is how fast the output "
+                "rises. Multiply the weight by the second value minus the present blend.",
             ),
         ],
     ),
@@ -349,11 +370,17 @@ EXERCISES = [
                 "slope as well. Measure the slope, not the weights.",
             ),
             Mistake(
+                "only a steep slope",
+                only_steep,
+                "your check rejects a read that moves in proportion, only more slowly: np.allclose "
+                "takes a small change for none. Divide the change by the step first.",
+            ),
+            Mistake(
                 "accepts none",
                 step_lost,
-                "your check accepts none of them, and some have a slope. A step of 1e-20 vanishes "
-                "when it is added to a score; a change of all scores of a row by the same number "
-                "does nothing either.",
+                "your check accepts none of them, and some have a slope. np.allclose takes a small "
+                "change for none: divide by the step. A step of 1e-20 vanishes when it is added, "
+                "and the same step in all scores of a row changes no weight.",
             ),
         ],
     ),

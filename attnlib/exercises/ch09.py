@@ -44,6 +44,14 @@ def by_width(Q, K):
     return softmax(score_table(Q, K) / Q.shape[1])
 
 
+def by_32(Q, K):
+    return softmax(score_table(Q, K) / np.sqrt(32))
+
+
+def no_softmax(Q, K):
+    return score_table(Q, K) / np.sqrt(Q.shape[1])
+
+
 def by_candidates(Q, K):
     return softmax(score_table(Q, K) / np.sqrt(len(K)))
 
@@ -127,6 +135,12 @@ def only_width_64(f):
     return bool(np.allclose(f(Q, K), Q @ K.T / 8))
 
 
+def only_width_4(f):
+    rng = np.random.default_rng(6)
+    Q, K = rng.standard_normal((3, 4)), rng.standard_normal((5, 4))
+    return bool(np.allclose(f(Q, K), Q @ K.T / 2))
+
+
 def only_square(f):
     rng = np.random.default_rng(3)
     Q, K = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
@@ -155,7 +169,7 @@ def to_three_digits(f):
     return bool((f(Q, K) == [[0.577, 1.155]]).all())
 
 
-SUSPECTS = [(getattr(suspects, f"scale_{letter}"),) for letter in "abcdef"]
+SUSPECTS = [(getattr(suspects, f"scale_{letter}"),) for letter in "abcdefg"]
 
 EXERCISES = [
     Exercise(
@@ -191,6 +205,18 @@ EXERCISES = [
                 by_width,
                 "right at width 1 and too flat at every other: you divide by d_k itself. The root "
                 "is missing, or it is applied twice, once to Q and once to K.",
+            ),
+            Mistake(
+                "root of 32",
+                by_32,
+                "you divided by the root of 32: `d_k` is a variable of the chapter, the width of "
+                "the real head. Take the width of the Q that is given.",
+            ),
+            Mistake(
+                "no softmax",
+                no_softmax,
+                "these are the scaled scores, and some are negative. Softmax comes after the "
+                "division.",
             ),
             Mistake(
                 "root of the number of candidates",
@@ -358,6 +384,12 @@ EXERCISES = [
                 "only width 64",
                 only_width_64,
                 "your check accepts one that always divides by 8: at width 64 that is the root. "
+                "Try another width.",
+            ),
+            Mistake(
+                "only width 4",
+                only_width_4,
+                "your check accepts one that divides by half of d_k: at width 4 that is the root. "
                 "Try another width.",
             ),
             Mistake(

@@ -81,10 +81,11 @@ def judge_value(sheet: Sheet, answer: Any) -> Verdict:
         if isinstance(number, str):
             return Verdict(False, f"The answer is one number, {number}.")
         steps, shown = sorted(range(-sheet.within, sheet.within + 1), key=abs), f"{number:.6g}"
-        near = [number + k * 10.0**-sheet.decimals for k in steps]
+        whole = round(min(max(number, -1e12), 1e12) * 10**sheet.decimals)
+        near = [(whole + k) / 10**sheet.decimals for k in steps]
         share = number / 100 if sheet.decimals > 1 and number > 1 else np.nan
         if sheet.value == digest(sheet.number, share, sheet.decimals):
-            return Verdict(False, "Not yet: that is in per cent; write it as a share of 1.")
+            return Verdict(False, "Not yet: a hundred times too large; is it meant in per cent?")
     found = [digest(sheet.number, value, sheet.decimals) for value in near]
     if sheet.value in found:
         return Verdict(True, "right")
@@ -186,7 +187,7 @@ def differs(got: Any, right: Any, sheet: Sheet) -> str:
         return ""
     place = tuple(int(i) for i in np.argwhere(~near)[0])
     mine, its = (str(x[place]) if truth else f"{x[place]:.6g}" for x in (a, b))
-    cut = a.dtype.kind in "iu" and b.dtype.kind == "f"
+    cut = a.dtype.kind in "iu" and b.dtype.kind == "f" and abs(a[place] - b[place]) < 1
     rounds = f" (dtype {a.dtype} rounds)" if cut or a.dtype == np.float16 else ""
     return f"{mine}{f' in entry {list(place)}' if place else ''}; expected {its}{rounds}"
 
