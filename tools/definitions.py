@@ -12,6 +12,7 @@ GLOSSARY = "reference/glossary"
 LINK = re.compile(
     r'(<a class="reference internal)(" href="[^"]*#term-([^"]+)"><span class="xref std)'
 )
+TIP = '<div class="definition" id="definition-{}" role="tooltip" popover="manual">{}</div>'
 
 
 def definitions(app) -> dict[str, str]:
@@ -35,10 +36,7 @@ def add_definitions(app, pagename, templatename, context, doctree):
     if not used:
         return
     known = definitions(app)
-    tips = "".join(
-        f'<div class="definition" id="definition-{term}" role="tooltip" popover="manual">{known[term]}</div>'
-        for term in used
-    )
+    tips = "".join(TIP.format(term, known[term]) for term in used)
     body = LINK.sub(r"\1 term\2", context["body"])
     context["body"] = f'{body}<template id="definitions">{tips}</template>'
 

@@ -31,7 +31,9 @@ def plain(html: str) -> str:
 
 def first_words(body: str) -> str:
     """Return the first paragraph that says something, as long as a search engine shows it."""
-    paragraphs = (plain(str(node)) for node in BeautifulSoup(body, "html.parser").select("p"))
+    paragraphs = (
+        plain(str(node)) for node in BeautifulSoup(body, "html.parser").select("section > p")
+    )
     text = next((text for text in paragraphs if len(text) > 50), "")
     return textwrap.shorten(text, 155, placeholder=" …")
 
