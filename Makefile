@@ -11,7 +11,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist=loadfile
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tests/nbval.cfg
 SOURCES := $(wildcard *.md *.yml references.bib chapters/* _static/* reference/* attnlib/*.py tools/*.py tools/*.js)
 
-.PHONY: book student-book release test test-again test-browser peers lint format notebooks serve report lab bench course grade bench-grade mutants links data lock clean
+.PHONY: book student-book epub pdf release test test-again test-browser peers lint format notebooks serve report lab bench course grade bench-grade mutants links data lock clean
 
 book: $(HTML)
 	@echo "The book is built: open $(HTML) in a browser, or run 'make serve'."
@@ -29,6 +29,18 @@ student-book: $(READY)  # the book without solutions and without pages for teach
 	@$(BIN)/jupyter-book build _build/student --path-output _build/student/_build/raw $(STRICT) >/dev/null
 	@$(BIN)/python tools/pages.py _build/student/_build/raw/_build/html _build/student/_build/html
 	@echo "The student edition is built: open _build/student/$(HTML) in a browser."
+
+epub: $(READY)
+	@$(BIN)/python tools/notebooks.py --check
+	@$(BIN)/jupyter-book build . --path-output _build/raw --builder custom --custom-builder epub $(STRICT) >/dev/null
+	@cp _build/raw/_build/epub/attention-earned.epub _build
+	@echo "The book is in _build/attention-earned.epub"
+
+pdf: $(READY)  # one page of HTML, printed by Chromium
+	@$(BIN)/python tools/notebooks.py --check
+	@$(BIN)/jupyter-book build . --path-output _build/raw --builder custom --custom-builder singlehtml $(STRICT) >/dev/null
+	@$(BIN)/python tools/pdf.py _build/raw/_build/singlehtml/index.html _build/attention-earned.pdf
+	@echo "The book is in _build/attention-earned.pdf"
 
 release: $(READY)  # what students get of a CHAPTER (07, a1, all), with SOLUTIONS=1 if you want
 	@$(BIN)/python tools/releases.py $(CHAPTER) $(if $(SOLUTIONS),--solutions) $(if $(FORCE),--force)

@@ -15,14 +15,21 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 CONVERTER = LatexToMathML(annotation=True)
+NAMESPACE = 'xmlns="http://www.w3.org/1998/Math/MathML"'
 FONT = "stix-two-math.woff2"
+
+
+def is_xml(writer) -> bool:
+    return writer.builder.name == "epub"
 
 
 def to_mathml(writer, node, display: bool) -> str:
     """Return the formula of ``node``; one that cannot be converted is a warning with its place."""
     latex = node.astext()
     try:
-        return color(CONVERTER.convert_with_local_state(latex, displaystyle=display))
+        mathml = color(CONVERTER.convert_with_local_state(latex, displaystyle=display))
+        # the pages of an EPUB are XML, where the namespace makes an element a formula
+        return mathml.replace("<math", f"<math {NAMESPACE}", 1) if is_xml(writer) else mathml
     except LatexError as error:
         logging.getLogger(__name__).warning("formula %r: %s", latex, error, location=node)
         return f"<code>{escape(latex)}</code>"
@@ -43,11 +50,12 @@ def visit_block(writer, node):
     raise nodes.SkipNode
 
 
-def ship_font(app, error):
-    """Write the mathematics font beside the other static files; tools/pages.py cuts it down."""
+def ship_font(app):
+    """Write the mathematics font to the static files, before an EPUB is packed."""
     target = Path(app.outdir) / "_static" / FONT
-    if error or app.builder.format != "html" or target.exists():
+    if app.builder.format != "html" or target.exists():
         return
+    target.parent.mkdir(parents=True, exist_ok=True)
     font = TTFont(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")
     font.flavor = "woff2"
     font.save(target)
@@ -55,5 +63,5 @@ def ship_font(app, error):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
-    app.connect("build-finished", ship_font)
+    app.connect("builder-inited", ship_font)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
