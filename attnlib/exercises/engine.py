@@ -112,6 +112,12 @@ def as_number(answer: Any) -> float | str:
     return number if np.isfinite(number) else f"and finite, not {number}"
 
 
+ACCEPTS = {
+    "returns True; expected False": "accepts {}, which is wrong",
+    "returns False; expected True": "rejects {}, which is right",
+}
+
+
 def judge_function(sheet: Sheet, answer: Any) -> Verdict:
     """Call the function on every case, and compare with the right outcomes and with mistakes."""
     if not callable(answer):
@@ -140,6 +146,8 @@ def judge_function(sheet: Sheet, answer: Any) -> Verdict:
             raises = f"raises {type(one.error).__name__}: {as_text(one.error)}".rstrip(": .")
             how = f"returns {how}" if one.error is None else raises
             inputs = ", ".join(map(name_of, case))[:200]
+            if sheet.kind == "judge" and how in ACCEPTS:
+                return Verdict(False, f"Not yet: {name} {ACCEPTS[how].format(inputs)}.")
             return Verdict(False, f"Not yet: for inputs ({inputs}), {name} {how}.")
     return Verdict(True, "right" + remarks(calls))
 
