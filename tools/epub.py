@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from fonts import characters, cut
+from mathml import FONT
 from sphinx.builders.epub3 import Epub3Builder
 
 
@@ -31,8 +33,10 @@ class Book(Epub3Builder):
         rewrite(out / "toc.ncx", (r"\\sqrt\{(\w+)\}", r"√\1"))
         for image in out.rglob("*.svg"):
             rewrite(image, (r"<!DOCTYPE.*?>", ""), (r"<path(?![^>]* d=)", '<path d=""'))
-        formulas = [page for page in out.rglob("*.xhtml") if "<math" in page.read_text("utf-8")]
-        for page in formulas:
+        pages = {page: page.read_text("utf-8") for page in out.rglob("*.xhtml")}
+        font = out / "_static" / FONT
+        cut(font, font, characters("".join(pages.values()), ""))
+        for page in (page for page, text in pages.items() if "<math" in text):
             name = re.escape(page.relative_to(out).as_posix())
             rewrite(out / "content.opf", (f'(<item [^>]*href="{name}")', r'\1 properties="mathml"'))
         super().build_epub()

@@ -7,7 +7,6 @@ script (deferred), fonts cut down to the characters in use, and figures in two m
 import posixpath
 import shutil
 import sys
-import textwrap
 from copy import copy
 from hashlib import sha256
 from pathlib import Path
@@ -31,12 +30,13 @@ UNUSED = (
     "link[rel=preload]",
     "meta[name=viewport] ~ meta[name=viewport]",
 )
-# Before the first paint, so that no page turns dark while it is read.
+# Before the first paint, so that no page turns dark or loses its contents while it is read.
 MODE = """{
   const root = document.documentElement.dataset;
   root.mode = localStorage.getItem("mode") || "auto";
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   root.theme = root.mode == "auto" ? system : root.mode;
+  root.contents = localStorage.getItem("contents") || "open";
 }"""
 
 
@@ -88,19 +88,6 @@ class Page:
             del node["role"]  # outdated, and a list of what is no item
         for node in self.soup.select("summary[aria-label]"):
             del node["aria-label"]  # says less than the words that a reader sees
-        if not self.soup.select("meta[name=description]"):
-            about = {"name": "description", "content": self.first_words()}
-            self.soup.head.append(self.soup.new_tag("meta", attrs=about))
-
-    def first_words(self) -> str:
-        """Return the first paragraph as plain text, as long as a search engine shows it."""
-        for paragraph in map(copy, self.soup.select("article p")):
-            for note in paragraph.select("annotation"):
-                note.decompose()
-            text = " ".join(paragraph.get_text().split())
-            if len(text) > 50:
-                return textwrap.shorten(text, 155, placeholder=" …")
-        return self.soup.title.get_text()
 
     def draw_in_two_modes(self, modes: dict, target: Path) -> None:
         """Put the twins of each figure in its place; a browser fetches the one that is shown."""

@@ -47,13 +47,12 @@ def add_tags(app, pagename, templatename, context, doctree):
     """Give a page its title and description, twice: as a page and as an Open Graph object."""
     if app.builder.name != "html":
         return
-    context["title"] = context["pagetitle"] = plain(context.get("title") or "")
-    if doctree is None:
-        return
-    book, written = app.config.html_title, written_description(context["metatags"])
-    about = written or first_words(context["body"])
+    title = context["title"] = context["pagetitle"] = plain(context.get("title") or "")
+    metatags, book = context.get("metatags") or "", app.config.html_title
+    written = written_description(metatags)
+    about = written or first_words(context.get("body") or "") or f"{title}: {book}"
     tags = [("property", "og:type", "article"), ("property", "og:site_name", book)]
-    tags += [("property", "og:title", context["title"]), ("property", "og:description", about)]
+    tags += [("property", "og:title", title), ("property", "og:description", about)]
     if not written:
         tags.append(("name", "description", about))
     if SITE_URL != "/":
@@ -61,7 +60,7 @@ def add_tags(app, pagename, templatename, context, doctree):
         tags += [("property", "og:url", address), ("property", "og:image", SITE_URL + IMAGE)]
         tags += [("property", "og:image:alt", "The formula, and the weights of a trained head.")]
         tags += [("name", "twitter:card", "summary_large_image")]
-    context["metatags"] += "".join(
+    context["metatags"] = metatags + "".join(
         f'<meta {kind}="{name}" content="{escape(content)}"/>\n' for kind, name, content in tags
     )
 
