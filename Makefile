@@ -80,6 +80,7 @@ report: book  # Lighthouse and the bytes of each chapter; needs Node.js and Chro
 	@$(BIN)/python tools/report.py
 
 lab: $(READY)
+	@$(BIN)/jupyter trust chapters/*.ipynb >/dev/null  # else the stored figures do not show
 	@$(BIN)/jupyter lab chapters
 
 bench: $(READY)
