@@ -41,7 +41,7 @@ def live(name: str, /, **data):
     """Return the element ``name`` of the site's script, with ``data``; elsewhere it is empty."""
     from IPython.display import HTML
 
-    stored = json.dumps(data, default=lambda array: np.round(array, 4).tolist())
+    stored = json.dumps(data, default=lambda array: np.round(array.astype(float), 4).tolist())
     return HTML(f'<{name}><script type="application/json">{stored}</script></{name}>')
 
 
