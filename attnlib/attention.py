@@ -9,7 +9,7 @@ from attnlib.checks import as_rows, as_scale, broadcast, promote
 from attnlib.masks import as_mask, split_mask
 from attnlib.scores import check_widths
 
-Inputs = namedtuple("Inputs", "Q K V mask is_causal scale result")
+Inputs = namedtuple("Inputs", "Q K V mask is_causal scale result plain")
 
 
 def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
@@ -32,15 +32,23 @@ def check_inputs(Q, K, V, attn_mask, is_causal, scale, empty) -> Inputs:
     # The leading axes of Q become the common ones. `result` is the dtype of what is to be returned.
     Q = np.broadcast_to(Q, broadcast(Q=Q, K=K, V=V, attn_mask=mask) + Q.shape[-2:])
     result, compute = promote(Q, K, V)
+    Q, K, V = (x.astype(compute, copy=False) for x in (Q, K, V))
     with np.errstate(all="ignore"):
         factor = as_scale(scale, Q.shape[-1], compute.type)
-    Q, K, V = (x.astype(compute, copy=False) for x in (Q, K, V))
-    return Inputs(Q, K, V, mask, bool(is_causal), factor, result)
+        score = largest(Q) * abs(factor) * largest(K) * Q.shape[-1]
+    # Plain: neither nan nor inf nor an overflow can occur, whatever the mask.
+    plain = score < np.finfo(compute).max / 2 and shrink(V) == 1
+    return Inputs(Q, K, V, mask, bool(is_causal), factor, result, plain)
 
 
-def set_aside(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def largest(X: np.ndarray) -> np.floating:
+    """Return the largest magnitude in ``X``: nan when there is a nan."""
+    return np.maximum(X.max(initial=0), -X.min(initial=0))
+
+
+def set_aside(X: np.ndarray, plain: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return ``X`` with nan and inf replaced by 0, and where they stood."""
-    bad = ~np.isfinite(X)
+    bad = np.False_ if plain else ~np.isfinite(X)
     return (np.where(bad, 0, X) if bad.any() else X), bad
 
 
@@ -63,14 +71,12 @@ def refuse_empty(none: np.ndarray, empty: str, leading: tuple = (), first: int =
         raise ValueError(f"requester row {first + row}{where} may read nobody {why}: {advice}")
 
 
-def masked_scores(Q: np.ndarray, K: np.ndarray, keep, bias) -> np.ndarray:
+def masked_scores(Q: np.ndarray, K: np.ndarray, keep, bias, plain: bool) -> np.ndarray:
     """Return Q Kᵀ + bias for scaled Q, and -inf where not ``keep``; refuse scores that overflow."""
     table = Q @ K.swapaxes(-1, -2)
-    largest_score = np.abs(Q).max(initial=0) * np.abs(K).max(initial=0) * Q.shape[-1]
-    if not largest_score < np.finfo(Q.dtype).max / 2:
-        if not (np.isfinite(table) if keep is None else np.isfinite(table) | ~keep).all():
-            advice = "pass a wider dtype or a smaller scale"
-            raise ValueError(f"scores of Q and K exceed the range of {table.dtype}; {advice}")
+    if not (plain or (np.isfinite(table) | (False if keep is None else ~keep)).all()):
+        advice = "pass a wider dtype or a smaller scale"
+        raise ValueError(f"scores of Q and K exceed the range of {table.dtype}; {advice}")
     if bias is not None:
         table += bias
     if keep is not None:
@@ -80,8 +86,8 @@ def masked_scores(Q: np.ndarray, K: np.ndarray, keep, bias) -> np.ndarray:
 
 def shrink(V: np.ndarray) -> float:
     """Return the factor on V under which a sum of n_k values cannot overflow: 1 but for huge V."""
-    n_k, peak = V.shape[-2], max(V.max(initial=0), -V.min(initial=0))
-    return 1.0 if peak <= np.finfo(V.dtype).max / (2 * max(n_k, 1)) else 0.5 / n_k
+    n_k = max(V.shape[-2], 1)
+    return 1.0 if largest(V) <= np.finfo(V.dtype).max / (2 * n_k) else 0.5 / n_k
 
 
 def attention(
@@ -126,7 +132,8 @@ def attention(
     weights : ndarray, (…, n_q, n_k)
         Only with ``return_weights``. Non-negative, each row sums to 1 (or to 0, if empty).
     """
-    Q, K, V, mask, causal, scale, result = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
+    inputs = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
+    Q, K, V, mask, causal, scale, result, plain = inputs
     keep, bias, _ = split_mask(mask, causal, Q.shape[-2], K.shape[-2])
     (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
     none = np.array(K.shape[-2] == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
@@ -135,7 +142,7 @@ def attention(
 
     # The table becomes weights in place; the row sums divide the output, which is smaller.
     with np.errstate(all="ignore"):
-        table = masked_scores(Q * scale, K, keep, bias)
+        table = masked_scores(Q * scale, K, keep, bias, plain)
         top = table.max(axis=-1, keepdims=True, initial=-np.inf)
         table -= np.where(none, 0, top)
         np.exp(table, out=table)

@@ -68,5 +68,5 @@ def split_mask(mask, is_causal: bool, n_q: int, n_k: int, offset: int = 0, peak=
         peak = np.maximum(peak, mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where))
         wide = np.result_type(mask, np.float64)
         with np.errstate(all="ignore"):
-            bias = np.where(keep, np.subtract(mask, peak, dtype=wide), 0)
+            bias = np.subtract(mask, peak, dtype=wide)
     return keep if reach is None else keep & reach, bias, peak

@@ -71,8 +71,7 @@ def heatmap(
     them into the cells (default: up to 12 columns). ``row`` and ``column`` outline one of each.
     """
     table = as_float("table", table)
-    fits = table.ndim == 2 and 0 not in table.shape
-    check_shape(fits, "table", table, "(n_q, n_k), at least one each")
+    check_shape(table.ndim == 2 and table.size, "table", table, "(n_q, n_k), at least one each")
     n_q, n_k = table.shape
     columns = _names("columns", rows if columns is None else columns, n_k)
     rows = _names("rows", rows, n_q)
@@ -84,7 +83,7 @@ def heatmap(
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
             luminance = np.dot(np.power(image.to_rgba(number)[:3], 2.2), (0.2126, 0.7152, 0.0722))
-            ink = "white" if luminance < 0.205 else "#1b1b1f"
+            ink = "white" if luminance < 0.18 else "black"  # at least 4.5:1
             ax.text(j, i, _number(number, role), size=9, color=ink, **CENTRED)
     ax.set_xticks(range(n_k), columns, rotation=0 if max(map(len, columns)) < 6 else 40)
     ax.set_yticks(range(n_q), rows)
@@ -129,9 +128,9 @@ def formula_strip(earned: Iterable[str], *, new: Iterable[str] = (), ax: Place =
     ax.set_axis_off()
     end, anchor = 0.02, "axes fraction"
     for name, symbol, role in PARTS:
-        ink, alpha = (color(role), 1) if name in shown else (INK, 0.5)
+        ink = color(role) if name in shown else INK
         place = {"xy": (end, 0.35), "xycoords": (anchor, "axes fraction")}
-        text = ax.annotate(symbol, **place, size=24, color=ink, alpha=alpha)
+        text = ax.annotate(symbol, **place, size=24, color=ink)
         if name in new and role != "state":
             line = {"arrowstyle": "-", "color": color(role), "lw": 2.5}
             ax.annotate("", (0, -0.15), (1, -0.15), xycoords=text, arrowprops=line)
@@ -161,13 +160,11 @@ def bands(
     x, ax = as_float("x", x), _axes(ax)
     for (name, values), role, marker in zip(series.items(), roles * len(series), "osD^vPX" * 9):
         values = np.atleast_2d(as_float(name, values))
-        if values.ndim != 2 or values.shape[1:] != x.shape:
-            raise ValueError(f"series {name!r} has shape {values.shape}; x has {x.shape}")
+        check_shape(values.shape[1:] == (x.size,), f"series {name!r}", values, f"(…, {x.size})")
         shown = marker if len(x) <= 20 else None
         ax.plot(x, np.median(values, axis=0), color=color(role), marker=shown, ms=5, label=name)
         if len(values) > 1:
-            low, high = values.min(axis=0), values.max(axis=0)
-            ax.fill_between(x, low, high, color=color(role), alpha=0.22, lw=0)
+            ax.fill_between(x, values.min(0), values.max(0), color=color(role), alpha=0.22, lw=0)
     if "x" in log:
         ax.set_xscale("log", base=2)
         if len(x) <= 12:

@@ -25,7 +25,7 @@ def streaming_attention(
     ``attn_mask`` may also be a function: ``attn_mask(rows, cols)``, for rising int arrays of
     requesters and candidates, returns that block of the mask, (len(rows), len(cols)), always bool
     or always float, checked like an array. All leading axes share it. ``block``, an int or (int,
-    int), counts the requesters and candidates in a block: (256, 512) by default. ``progress``, a
+    int), counts the requesters and candidates in a block: (256, 1024) by default. ``progress``, a
     bool, shows a progress bar; ``ImportError`` without tqdm.
 
     >>> streaming_attention([[0], [9]], [[1], [2]], [[1], [3]], block=1).round(3).tolist()
@@ -33,7 +33,7 @@ def streaming_attention(
     """
     asked = MaskFunction(attn_mask) if callable(attn_mask) else None
     inputs = check_inputs(Q, K, V, None if asked else attn_mask, is_causal, scale, empty)
-    sizes = np.asarray((256, 512) if block is None else block)
+    sizes = np.asarray((256, 1024) if block is None else block)
     if sizes.dtype.kind not in "iu" or sizes.shape not in ((), (2,)) or sizes.min() < 1:
         error = ValueError if sizes.dtype.kind in "iu" else TypeError
         raise error(f"block is {block!r}; expected an integer from 1 on, or two: (queries, keys)")
@@ -51,15 +51,16 @@ def streaming_attention(
     for index, first in steps:
         Q, K, V, mask = (x if x is None else x[index] for x in spread)
         rows = slice(first, min(first + n_rows, n_q))
-        read = read_rows(Q[rows], K, V, asked or mask, is_causal, inputs.scale, rows, n_cols)
-        output[index][rows], none = read
+        arrays, options = (Q[rows], K, V, asked or mask), (is_causal, inputs.scale, inputs.plain)
+        output[index][rows], none = read_rows(*arrays, *options, rows, n_cols)
         refuse_empty(none[:, 0], empty, index, first)
     if asked and asked.doubtful and asked.top == 1:
         raise ValueError(BOTH_MEANINGS)
     return output
 
 
-def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
+@np.errstate(all="ignore")
+def read_rows(Q, K, V, mask, is_causal, scale, plain, rows: slice, n_cols: int):
     """Return ``(output, none)`` of the requesters in ``rows``: what is read, and who has none."""
     # exp needs the maximum of the row subtracted, which is known only at the end of the row. Until
     # then `top`, the largest score so far, stands for it. When a larger one comes, all that was
@@ -67,36 +68,34 @@ def read_rows(Q, K, V, mask, is_causal, scale, rows: slice, n_cols: int):
     # be had the new one been there from the start. The division by the sum of weights waits for
     # the complete sum: it is the same for the whole row. A float mask is counted from its own
     # largest entry so far, `peak`, so that scores next to a common -1e9 keep their digits.
-    Q, bad_Q = set_aside(Q)
+    Q, bad_Q = set_aside(Q, plain)
     number, limit = Q.dtype.type, np.finfo(Q.dtype).max
     top, peak = np.full((len(Q), 1), -limit), -np.inf
     total, none = np.zeros_like(top), np.ones(top.shape, dtype=bool)
-    output, factor = np.zeros((len(Q), V.shape[-1]), number), number(shrink(V))
+    output, factor = np.zeros((len(Q), V.shape[-1]), number), number(1 if plain else shrink(V))
     stop = min(rows.stop, len(K)) if is_causal else len(K)
     for start in range(0, stop, n_cols):
         cols = slice(start, min(start + n_cols, stop))
         part = None if mask is None else mask[rows, cols]
-        with np.errstate(all="ignore"):
-            crosses = is_causal and cols.stop > rows.start + 1
-            shape = len(Q), cols.stop - start
-            keep, bias, new = split_mask(part, crosses, *shape, rows.start - start, peak)
-            if bias is not None:
-                top += np.where(new > peak, peak - new, 0)
-                np.maximum(top, -limit, out=top)
-                peak = new
-            here = np.ones_like(none) if keep is None else keep.any(axis=-1, keepdims=True)
-            if not here.any():
-                continue
-            none &= ~here
-            (K_part, bad_K), (V_part, bad_V) = set_aside(K[cols]), set_aside(V[cols])
-            weights = masked_scores(Q * scale, K_part, keep, bias)
-            old, top = top, np.maximum(top, weights.max(axis=-1, keepdims=True))
-            fade = np.exp(old - top)
-            weights -= top
-            np.exp(weights, out=weights)
-            total = total * fade + weights.sum(axis=-1, keepdims=True)
-            output = output * fade + weights @ (V_part * factor)
-            if bad_Q.any() or bad_K.any() or bad_V.any():
-                output, _ = spoil(output, weights, ~here, keep, bad_Q, bad_K, bad_V)
-    with np.errstate(all="ignore"):
-        return (output / ((total + none) * factor)).clip(-limit, limit), none
+        crosses = is_causal and cols.stop > rows.start + 1
+        shape = len(Q), cols.stop - start
+        keep, bias, new = split_mask(part, crosses, *shape, rows.start - start, peak)
+        if bias is not None:
+            top += np.where(new > peak, peak - new, 0)
+            np.maximum(top, -limit, out=top)
+            peak = new
+        here = np.True_ if keep is None else keep.any(axis=-1, keepdims=True)
+        if not here.any():
+            continue
+        none &= ~here
+        (K_part, bad_K), (V_part, bad_V) = set_aside(K[cols], plain), set_aside(V[cols], plain)
+        weights = masked_scores(Q * scale, K_part, keep, bias, plain)
+        old, top = top, np.maximum(top, weights.max(axis=-1, keepdims=True))
+        fade = np.exp(old - top)
+        weights -= top
+        np.exp(weights, out=weights)
+        total = total * fade + weights @ np.ones((shape[1], 1), number)
+        output = output * fade + weights @ (V_part * factor)
+        if bad_Q.any() or bad_K.any() or bad_V.any():
+            output, _ = spoil(output, weights, ~here, keep, bad_Q, bad_K, bad_V)
+    return (output / ((total + none) * factor)).clip(-limit, limit), none

@@ -76,7 +76,7 @@ def test_without_axes_a_new_figure_is_made(draw):
         (lambda: plots.row_bars([1, 2], ["a"]), ["tokens has 1 entries", "needs 2"]),
         (lambda: plots.formula_strip(["q"]), ["unknown part 'q'", "softmax, Q, K, sqrt(d_k), V"]),
         (lambda: plots.formula_strip([], new=["/"]), ["unknown part '/'"]),
-        (lambda: plots.bands([1, 2], {"a": [1, 2, 3]}), ["series 'a' has shape (1, 3)", "(2,)"]),
+        (lambda: plots.bands([1, 2], {"a": [1, 2, 3]}), ["series 'a' has shape (1, 3)", "(…, 2)"]),
         (lambda: plots.bands([1], {"a": np.ones((1, 1, 1))}), ["series 'a' has shape (1, 1, 1)"]),
         (lambda: plots.diagram({"W": (0, 0, 0, 2, "key", "")}, {}), ["box 'W'", "(0, 2)"]),
         (lambda: plots.diagram({"W": (0, 0, 2, 0, "key", "")}, {}), ["box 'W'", "(2, 0)"]),
@@ -305,7 +305,7 @@ def test_formula_strip_colours_what_is_earned_and_greys_the_rest():
     earned = {r"$Q$": "query", r"$K^{\top}$": "key", r"$\sqrt{d_k}$": "score", r"$\,/\,$": "state"}
     for symbol, text in drawn.items():
         assert text.get_color() == (color(earned[symbol]) if symbol in earned else INK)
-        assert text.get_alpha() == (1 if symbol in earned else 0.5)
+        assert text.get_alpha() is None, "pale letters are hard to read"
 
 
 def test_formula_strip_underlines_what_is_new_and_that_alone():
@@ -316,8 +316,7 @@ def test_formula_strip_underlines_what_is_new_and_that_alone():
     assert under == {symbol: to_rgba(color(role)) for symbol, role in wanted.items()}
     drawn = parts(ax)
     assert drawn[r"$\,V$"].get_color() == color("value")
-    assert drawn["$($"].get_alpha() == drawn["$)$"].get_alpha() == 1, "brackets go with softmax"
-    assert drawn[r"$\,/\,$"].get_alpha() == 0.5
+    assert drawn[r"$K^{\top}$"].get_color() == INK
 
 
 # ---- style and colours ----------------------------------------------------------------------
@@ -417,7 +416,7 @@ def test_numbers_of_a_heatmap_are_legible_in_their_cells(role):
     ax = plots.heatmap(np.linspace(-1, 1, 41)[None], role=role, numbers=True)
     cells = ax.images[0].to_rgba(ax.images[0].get_array()[0])[:, :3]
     ratios = [contrast(c, text.get_color()) for c, text in zip(cells, ax.texts, strict=True)]
-    assert min(ratios) >= 4
+    assert min(ratios) >= 4.5
 
 
 def test_live_figure_holds_its_numbers_and_nothing_else():

@@ -89,8 +89,8 @@ EDITS = {
     ),
     "bias not counted from a top": (
         "masks",
-        "bias is not None:\n                top",
-        "False:\n                top",
+        "bias is not None:\n            top",
+        "False:\n            top",
     ),
     "nobody decided on the last block": (
         "a_requester_that_may_read_nobody",
@@ -109,7 +109,7 @@ EDITS = {
     ),
     "scale twice": ("scale", "(Q * scale,", "(Q * scale**2,"),
     "no scale": ("scale", "(Q * scale,", "(Q,"),
-    "huge values overflow": ("values_up_to_the_floating_range", "number(shrink(V))", "number(1)"),
+    "huge values overflow": ("values_up_to_the_floating_range", "else shrink(V))", "else 1)"),
     "huge values round beyond the range": (
         "values_up_to_the_floating_range",
         ".clip(-limit, limit)",
@@ -117,13 +117,13 @@ EDITS = {
     ),
     "masked nan of a value comes through": (
         "nan_and_inf_as_in_attention",
-        "set_aside(V[cols])",
-        "(V[cols], set_aside(V[cols])[1])",
+        "set_aside(V[cols], plain)",
+        "(V[cols], set_aside(V[cols], plain)[1])",
     ),
     "masked nan of a key comes through": (
         "nan_and_inf_as_in_attention",
-        "set_aside(K[cols])",
-        "(K[cols], set_aside(K[cols])[1])",
+        "set_aside(K[cols], plain)",
+        "(K[cols], set_aside(K[cols], plain)[1])",
     ),
     "read nan is hidden": ("nan_and_inf_as_in_attention", "output, _ = spoil(", "_, _ = spoil("),
     "nan of a query is hidden": (
@@ -133,23 +133,23 @@ EDITS = {
     ),
     "leading axes share the first mask": (
         "leading_axes",
-        "asked or mask, is",
-        "asked or (mask if mask is None else spread[3][(0,) * len(index)]), is",
+        "asked or mask), (is",
+        "asked or (mask if mask is None else spread[3][(0,) * len(index)])), (is",
     ),
     "blocks as large as the table": (
         "memory_does_not_grow_with_the_table",
-        "(256, 512) if block",
+        "(256, 1024) if block",
         "(10**6, 10**6) if block",
     ),
     "block is ignored": (
         "what_a_mask_function_is_asked",
         "np.broadcast_to(sizes, 2).tolist()",
-        "256, 512",
+        "256, 1024",
     ),
     "the whole mask is copied": (
         "memory_does_not_grow_with_the_table",
-        "asked or mask, is",
-        "asked or (mask if mask is None else mask.copy()), is",
+        "asked or mask), (is",
+        "asked or (mask if mask is None else mask.copy())), (is",
     ),
     "function of 0 and 1 not refused": (
         "blocks_of_a_mask_function_are_checked",
@@ -169,8 +169,8 @@ EDITS_OF_SCORES = {
     "bias not added": ("masks", "table += bias", "pass"),
     "overflow is not refused": (
         "scores_above_the_floating_range",
-        "if not largest_score",
-        "if False and largest_score",
+        "if not (plain or",
+        "if not (True or",
     ),
 }
 EDITS_OF_MASKS = {
