@@ -83,7 +83,8 @@ def heatmap(
     if n_k <= 12 if numbers is None else numbers:
         for (i, j), number in np.ndenumerate(table):
             luminance = np.dot(np.power(image.to_rgba(number)[:3], 2.2), (0.2126, 0.7152, 0.0722))
-            ink = "white" if luminance < 0.18 else "black"  # at least 4.5:1
+            # At least 4.5:1. Pure black is left out of an SVG, and would not be turned in the dark.
+            ink = "white" if luminance < 0.18 else "#010101"
             ax.text(j, i, _number(number, role), size=9, color=ink, **CENTRED)
     ax.set_xticks(range(n_k), columns, rotation=0 if max(map(len, columns)) < 6 else 40)
     ax.set_yticks(range(n_q), rows)

@@ -1,15 +1,22 @@
 """The pass that makes the pages light: nothing in use is lost, each mode has its figures."""
 
+import io
 import re
+from base64 import b64decode
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
-from figures import colours, size, twins
+from figures import CELLS, colours, size, twins
 from fonts import characters
+from matplotlib.colors import to_hex
+from matplotlib.image import imread
 from pages import main
 from styles import purge
 
 from attnlib.palette import ROLES
+from attnlib.plots import heatmap
 
 CSS = (Path(__file__).parents[1] / "_static" / "book.css").read_text(encoding="utf-8")
 MODES = colours(CSS)
@@ -67,16 +74,33 @@ def test_role_is_legible_on_the_grounds_of_its_mode(role, mode):
         assert contrast(colour, ground) >= 4.5, f"{role}, {colour} on {ground}"
 
 
-def test_twins_have_the_colours_of_their_mode_and_white_stays_on_a_heatmap():
+def test_twins_have_the_colours_of_their_mode():
     svg = (
         f'<svg width="3pt" height="6px"><path fill="{ROLES["query"]}"/><text fill="#ffffff"/></svg>'
     )
     found = twins(svg, MODES)
     assert list(found) == ["light", "dark"] and len(set(found.values())) == 2
     assert ROLES["query"] not in "".join(found.values()) and "#ffffff" not in found["dark"]
-    assert "#ffffff" in twins(svg + "<image/>", MODES)["dark"]
     assert twins("<svg></svg>", MODES) == {}
     assert size(svg) == {"width": "4", "height": "6"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_cells_of_a_heatmap_are_turned_in_the_dark_and_their_numbers_stay_legible(role):
+    levels, file = np.linspace(-1, 1, 41), io.BytesIO()
+    ax = heatmap(levels[:, None], role=role, numbers=True)
+    with plt.rc_context({"svg.fonttype": "none"}):
+        ax.figure.savefig(file, format="svg")
+    plt.close(ax.figure)
+    svg = file.getvalue().decode()
+    for mode, drawing in twins(svg, MODES).items():
+        inks = re.findall(r"fill: (#\w{6})[^>]*>-?\d\.\d+</text>", drawing)[-len(levels) :]
+        cells = imread(io.BytesIO(b64decode(CELLS.search(drawing)[1])), format="png")
+        at = (np.arange(len(levels)) + 0.5) * len(cells) / len(levels)
+        shades = [to_hex(cells[int(y), cells.shape[1] // 2]) for y in at]
+        assert min(map(contrast, inks, shades)) >= 4.5
+        assert contrast(shades[20], GROUNDS[mode][0]) < 1.2, "no white boxes in the dark"
+        assert len(set(shades)) > 35, "each number has its shade"
 
 
 def test_fonts_get_the_italics_of_formulas_roots_and_icons():

@@ -1,14 +1,21 @@
 """Figures for both modes: a light and a dark twin of each SVG, in the colours of the style sheet.
 
 A figure in a notebook has one colour per role, legible on any ground (``attnlib.palette``). On a
-page the ground is known: there a role has the colour that ``_static/book.css`` gives it.
+page the ground is known: there a role has the colour that ``_static/book.css`` gives it. In the
+dark a heat map is turned over: what is next to nothing is nearly black, the largest nearly white.
 """
 
 import re
+from base64 import b64decode, b64encode
+from io import BytesIO
+
+import numpy as np
+from matplotlib.image import imread, imsave
 
 from attnlib.palette import ROLES
 
-WHITE = "#ffffff"
+WHITE, BLACK = "#ffffff", "#010101"  # of the numbers in a heat map
+CELLS = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 NOISE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 
 
@@ -28,14 +35,38 @@ def recolour(svg: str, table: dict[str, str]) -> str:
     return re.sub(r"#[0-9a-f]{6}\b", lambda found: table.get(found[0], found[0]), svg)
 
 
+def turned(rgb: np.ndarray) -> np.ndarray:
+    """Return colours (…, 3) of 0 to 1, each as far from black as it was from white.
+
+    Contrast is (one luminance + 0.05) / (the other + 0.05), as in WCAG 2. A darker colour is the
+    same with less light, a lighter one is mixed with white.
+    """
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    luminance = light @ [[0.2126], [0.7152], [0.0722]]
+    wanted = 1.05 * 0.05 / (luminance + 0.05) - 0.05
+    darker = light * wanted / np.maximum(luminance, 1e-9)
+    mixed = light + (1 - light) * (wanted - luminance) / np.maximum(1 - luminance, 1e-9)
+    light = np.where(wanted < luminance, darker, mixed).clip(0, 1)
+    return np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+
+
+def turn_cells(found: re.Match) -> str:
+    """Return an image in an SVG with its colours turned."""
+    pixels, file = imread(BytesIO(b64decode(found[1])), format="png"), BytesIO()
+    imsave(file, np.dstack([turned(pixels[..., :3]), pixels[..., 3:]]), format="png")
+    return "data:image/png;base64," + b64encode(file.getvalue()).decode()
+
+
 def twins(svg: str, modes: dict[str, dict[str, str]]) -> dict[str, str]:
     """Return mode -> the figure in its colours; empty for a figure that has none of the roles."""
     if not any(middle in svg for middle in ROLES.values()):
         return {}
     svg = re.sub(r"\s*\n\s*", " ", NOISE.sub("", svg)).strip()
-    if "<image" in svg:  # white stands on the cells of a heatmap, which keep their shades
-        modes = {mode: {**table, WHITE: WHITE} for mode, table in modes.items()}
-    return {mode: recolour(svg, table) for mode, table in modes.items()}
+    found = {mode: recolour(svg, table) for mode, table in modes.items()}
+    if "<image" in svg:
+        dark = modes["dark"] | {WHITE: BLACK, BLACK: WHITE}
+        found["dark"] = CELLS.sub(turn_cells, recolour(svg, dark))
+    return found
 
 
 def size(svg: str) -> dict[str, str]:
