@@ -81,8 +81,7 @@ def read_rows(Q, K, V, mask, is_causal, scale, plain, rows: slice, n_cols: int):
         shape = len(Q), cols.stop - start
         keep, bias, new = split_mask(part, crosses, *shape, rows.start - start, peak)
         if bias is not None:
-            top += np.where(new > peak, peak - new, 0)
-            np.maximum(top, -limit, out=top)
+            top = np.maximum(top + np.where(new > peak, peak - new, 0), -limit, dtype=number)
             peak = new
         here = np.True_ if keep is None else keep.any(axis=-1, keepdims=True)
         if not here.any():
@@ -95,7 +94,8 @@ def read_rows(Q, K, V, mask, is_causal, scale, plain, rows: slice, n_cols: int):
         weights -= top
         np.exp(weights, out=weights)
         total = total * fade + weights @ np.ones((shape[1], 1), number)
-        output = output * fade + weights @ (V_part * factor)
+        output = output * fade + weights @ (V_part if plain else V_part * factor)
         if bad_Q.any() or bad_K.any() or bad_V.any():
             output, _ = spoil(output, weights, ~here, keep, bad_Q, bad_K, bad_V)
+        del weights  # before the next block is made
     return (output / ((total + none) * factor)).clip(-limit, limit), none

@@ -84,8 +84,8 @@ EDITS = {
     ),
     "each block's bias counted from its own top": (
         "masks",
-        "top += np.where(new > peak, peak - new, 0)",
-        "pass",
+        "top + np.where(new > peak, peak - new, 0)",
+        "top",
     ),
     "bias not counted from a top": (
         "masks",
