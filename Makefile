@@ -85,6 +85,7 @@ lab: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python tools/bench.py
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/notebooks.py chapters/a2-cost.ipynb  # shows the table
 
 course: $(READY)  # a course folder for nbgrader: make course DIR=~/course (FORCE=1 renews it)
 	@$(BIN)/python tools/course.py '$(DIR)' $(if $(FORCE),--force)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "_build"
 COLUMNS = ("date", "size", "form", "median_ms", "ratio", "peak_MB", "peak_tables")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "VECLIB_MAXIMUM")}
-OPTIONS = "--benchmark-only --benchmark-warmup=on --benchmark-min-rounds=5 --benchmark-max-time=1"
+OPTIONS = "--benchmark-only --benchmark-warmup=on --benchmark-min-rounds=5 --benchmark-max-time=3"
 
 
 def measure() -> list[dict]:
