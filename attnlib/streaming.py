@@ -52,14 +52,14 @@ def streaming_attention(
         Q, K, V, mask = (x if x is None else x[index] for x in spread)
         rows = slice(first, min(first + n_rows, n_q))
         arrays, options = (Q[rows], K, V, asked or mask), (is_causal, inputs.scale, inputs.plain)
-        output[index][rows], none = read_rows(*arrays, *options, rows, n_cols)
+        with np.errstate(all="ignore"):
+            output[index][rows], none = read_rows(*arrays, *options, rows, n_cols)
         refuse_empty(none[:, 0], empty, index, first)
     if asked and asked.doubtful and asked.top == 1:
         raise ValueError(BOTH_MEANINGS)
     return output
 
 
-@np.errstate(all="ignore")
 def read_rows(Q, K, V, mask, is_causal, scale, plain, rows: slice, n_cols: int):
     """Return ``(output, none)`` of the requesters in ``rows``: what is read, and who has none."""
     # exp needs the maximum of the row subtracted, which is known only at the end of the row. Until

@@ -52,10 +52,11 @@ def browser():
 class Visit:
     """A page in one mode and width, with what it asked of other hosts and said on the console."""
 
-    def __init__(self, browser, address, mode="light", width=1440):
+    def __init__(self, browser, address, mode="light", width=1440, touch=False):
         self.address, self.outside, self.errors = address, [], []
         size = {"width": width, "height": 900}
-        self.context = browser.new_context(viewport=size, color_scheme=mode)
+        device = {"has_touch": touch, "is_mobile": touch}
+        self.context = browser.new_context(viewport=size, color_scheme=mode, **device)
         self.context.route("**/*", self.answer)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))

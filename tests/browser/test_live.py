@@ -118,6 +118,25 @@ def test_mask_bench_forbids(visit):
 
 
 @figures
+def test_a_finger_moves_it_on_a_phone(visit, name):
+    page, figure = open_figure(visit, name, width=390, touch=True)
+    seen, control = [cells(figure)], figure.locator("input").last
+    if control.count():
+        control.scroll_into_view_if_needed()
+        box, holder = control.bounding_box(), control.locator("xpath=..").bounding_box()
+        assert max(box["height"], holder["height"]) >= 24, "too small for a finger"
+        for place in (0.5,) if control.get_attribute("type") == "checkbox" else (0.1, 0.9):
+            page.touchscreen.tap(box["x"] + place * box["width"], box["y"] + box["height"] / 2)
+            page.wait_for_timeout(400)
+            seen.append(cells(figure))
+    else:  # the list of a select is the system's own
+        figure.locator("select").last.select_option(index=3)
+        seen.append(cells(figure))
+    assert any(table != seen[0] for table in seen)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@figures
 def test_unknown_state_falls_back_to_the_default(visit, name):
     default = cells(open_figure(visit, name)[1])
     for state in (f"#{name}?nonsense=1", f"#{name}?s1=99&head=L9H9&at=-3&may=2", "#%E0%A4%A"):
