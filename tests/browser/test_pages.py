@@ -10,6 +10,11 @@ from bs4 import BeautifulSoup
 
 from tests.browser.conftest import PAGES, SITE
 
+# The pages have one size of root (tools/fonts.py): what stands under it must be low enough.
+TALL_ROOTS = """[...document.querySelectorAll("msqrt")].filter(root =>
+    root.firstElementChild.getBoundingClientRect().height >
+    1.1 * parseFloat(getComputedStyle(root).fontSize)
+).map(root => root.textContent)"""
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 OPTIONS = {"runOnly": RULES, "resultTypes": ["violations"]}
 # One style sheet colours all code; its thousands of tokens are looked at on these pages.
@@ -30,6 +35,7 @@ def test_page_is_quiet_whole_and_accessible(visit, name, mode):
         assert shown == mode, "does not follow the system's mode"
         broken = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
         assert page.evaluate(broken) == []
+        assert page.evaluate(TALL_ROOTS) == [], "taller than the root over it"
     context = None if name in CODE_CHECKED else {"exclude": [[".highlight"]]}
     found = Axe().run(page, context, OPTIONS).response["violations"]
     assert [(v["id"], [n["target"] for n in v["nodes"]][:5]) for v in found] == []
