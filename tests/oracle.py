@@ -71,6 +71,17 @@ def matmul(A, B):
 SEEDS = (2, 3, 5)  # of tables whose weights are neither equal nor near 0 or 1
 
 
+# Of Q, K and V, for the comparisons with PyTorch.
+PEER_SHAPES = {
+    "one table": ((3, 4), (5, 4), (5, 2)),
+    "more requesters than candidates": ((5, 4), (3, 4), (3, 2)),
+    "square": ((5, 4), (5, 4), (5, 4)),
+    "batch": ((2, 3, 4), (2, 5, 4), (2, 5, 7)),
+    "batch and heads": ((2, 6, 3, 4), (2, 6, 5, 4), (2, 6, 5, 7)),
+    "long": ((70, 16), (90, 16), (90, 24)),
+}
+
+
 def numbers(*shape, dtype=np.float64, seed=0):
     """Return multiples of 1/32 of size about 1, which float16 and all wider types hold exactly."""
     drawn = np.random.default_rng([seed, *shape]).normal(size=shape)

@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from attnlib import attention
-from tests.oracle import bool_mask, float_mask, numbers, tables
+from tests.oracle import PEER_SHAPES, bool_mask, float_mask, numbers, tables
 
 torch = pytest.importorskip("torch")
 
-SHAPES = {
-    "one table": ((3, 4), (5, 4), (5, 2)),
-    "more requesters than candidates": ((5, 4), (3, 4), (3, 2)),
-    "square": ((5, 4), (5, 4), (5, 4)),
-    "batch": ((2, 3, 4), (2, 5, 4), (2, 5, 7)),
-    "batch and heads": ((2, 6, 3, 4), (2, 6, 5, 4), (2, 6, 5, 7)),
-    "batch = n = d": ((4, 4, 4), (4, 4, 4), (4, 4, 4)),
-    "long": ((70, 16), (90, 16), (90, 24)),
-}
+SHAPES = PEER_SHAPES | {"batch = n = d": ((4, 4, 4), (4, 4, 4), (4, 4, 4))}
 TOLERANCE = {np.float32: 4e-6, np.float64: 1e-12}
 
 

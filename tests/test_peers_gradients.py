@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from attnlib.gradients import attention_vjp, softmax_jacobian, softmax_vjp
-from tests.oracle import bool_mask, float_mask, numbers, tables
+from tests.oracle import PEER_SHAPES, bool_mask, float_mask, numbers, tables
 
 torch = pytest.importorskip("torch")
 
-SHAPES = {
-    "one table": ((3, 4), (5, 4), (5, 2)),
-    "more requesters than candidates": ((5, 4), (3, 4), (3, 2)),
-    "square": ((5, 4), (5, 4), (5, 4)),
-    "batch": ((2, 3, 4), (2, 5, 4), (2, 5, 7)),
-    "batch and heads": ((2, 6, 3, 4), (2, 6, 5, 4), (2, 6, 5, 7)),
-    "broadcast": ((2, 1, 3, 4), (6, 5, 4), (5, 7)),
-    "long": ((70, 16), (90, 16), (90, 24)),
-}
+SHAPES = PEER_SHAPES | {"broadcast": ((2, 1, 3, 4), (6, 5, 4), (5, 7))}
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
 
 
