@@ -134,14 +134,14 @@ def attention(
     """
     inputs = check_inputs(Q, K, V, attn_mask, is_causal, scale, empty)
     Q, K, V, mask, causal, scale, result, plain = inputs
-    keep, bias, _ = split_mask(mask, causal, Q.shape[-2], K.shape[-2])
-    (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
-    none = np.array(K.shape[-2] == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
-    none = np.broadcast_to(none, Q.shape[:-1] + (1,))
-    refuse_empty(none[..., 0], empty)
-
-    # The table becomes weights in place; the row sums divide the output, which is smaller.
     with np.errstate(all="ignore"):
+        keep, bias, _ = split_mask(mask, causal, Q.shape[-2], K.shape[-2])
+        (Q, bad_Q), (K, bad_K), (V, bad_V) = set_aside(Q), set_aside(K), set_aside(V)
+        none = np.array(K.shape[-2] == 0) if keep is None else ~keep.any(axis=-1, keepdims=True)
+        none = np.broadcast_to(none, Q.shape[:-1] + (1,))
+        refuse_empty(none[..., 0], empty)
+
+        # The table becomes weights in place; the row sums divide the output, which is smaller.
         table = masked_scores(Q * scale, K, keep, bias, plain)
         top = table.max(axis=-1, keepdims=True, initial=-np.inf)
         table -= np.where(none, 0, top)

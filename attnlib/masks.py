@@ -35,12 +35,13 @@ class MaskFunction:
     """A mask given as a function of indices: a block is cut out of it as out of an array."""
 
     def __init__(self, function):
+        self.function = np.errstate(**np.geterr())(function)  # its warnings are the caller's
         # Of the blocks so far: bool or float, the largest number, whether all were 0.0 or 1.0.
-        self.function, self.kind, self.top, self.doubtful = function, None, -np.inf, True
+        self.kind, self.top, self.doubtful = None, -np.inf, True
 
     def __getitem__(self, block: tuple[slice, slice]) -> np.ndarray:
         rows, cols = (np.arange(part.start, part.stop) for part in block)
-        mask, shape = np.asarray(self.function(rows, cols)), (len(rows), len(cols))
+        mask, shape = as_array("attn_mask", self.function(rows, cols)), (len(rows), len(cols))
         check_shape(mask.shape == shape, "attn_mask(rows, cols)", mask, f"{shape}")
         mask = as_mask(mask, *shape, whole=False)
         if self.kind not in (None, mask.dtype.kind):
@@ -65,8 +66,7 @@ def split_mask(mask, is_causal: bool, n_q: int, n_k: int, offset: int = 0, peak=
     keep = mask
     if mask.dtype != bool:
         keep, where = mask != -np.inf, True if reach is None else reach
-        peak = np.maximum(peak, mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where))
-        wide = np.result_type(mask, np.float64)
-        with np.errstate(all="ignore"):
-            bias = np.subtract(mask, peak, dtype=wide)
+        top = mask.max(axis=-1, keepdims=True, initial=-np.inf, where=where)
+        peak = np.maximum(peak, top, dtype=np.result_type(mask, np.float64))
+        bias = mask - peak
     return keep if reach is None else keep & reach, bias, peak

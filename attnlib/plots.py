@@ -23,7 +23,7 @@ CENTRED = {"ha": "center", "va": "center"}
 # (part, symbol, role); what has the role of the state comes with its part, and is not underlined
 PARTS = (
     ("softmax", r"$\mathrm{softmax}$", "weight"), ("softmax", r"$($", "state"),
-    ("Q", r"$Q$", "query"), ("K", r"$K^{\top}$", "key"), ("sqrt(d_k)", r"$\,/\,$", "state"),
+    ("Q", r"$Q$", "query"), ("K", r"$K^{\!\top}$", "key"), ("sqrt(d_k)", r"$\,/\,$", "state"),
     ("sqrt(d_k)", r"$\sqrt{d_k}$", "score"), ("softmax", r"$)$", "state"), ("V", r"$\,V$", "value"),
 )  # fmt: skip
 
@@ -66,7 +66,7 @@ def heatmap(
 ) -> Axes:  # fmt: skip
     """Draw a table (n_q, n_k) of scores or weights: rows requesters, columns candidates.
 
-    White is 0, the role's colour positive, grey negative; weights have the fixed range 0 to 1.
+    The ground is 0, the role's colour positive, grey negative; weights have the fixed range 0 to 1.
     ``rows`` and ``columns`` name the tokens (columns default to the rows). ``numbers`` writes
     them into the cells (default: up to 12 columns). ``row`` and ``column`` outline one of each.
     """
@@ -125,7 +125,7 @@ def formula_strip(earned: Iterable[str], *, new: Iterable[str] = (), ax: Place =
     shown = new | set(earned)
     for part in shown:
         check_known("part", part, dict.fromkeys(name for name, _, _ in PARTS))
-    ax = _axes(ax, (6.0, 0.8))
+    ax = _axes(ax, (3.9, 0.8))
     ax.set_axis_off()
     end, anchor = 0.02, "axes fraction"
     for name, symbol, role in PARTS:
@@ -203,8 +203,8 @@ def diagram(
         (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
         tail, tip = (x0 + half[start] + 0.06, y0), (x1 - half[end] - 0.06, y1)
         ax.annotate("", tip, tail, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
-        middle = (tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2 + 0.12
-        ax.text(*middle, label, ha="center", va="bottom", size=12)
+        side = np.array([tail[1] - tip[1], tip[0] - tail[0]])  # to the left of the arrow
+        ax.text(*np.add(tail, tip) / 2 + 0.3 * side / np.hypot(*side), label, size=11, **CENTRED)
     xs, ys, *_ = zip(*boxes.values())
     ax.set(xlim=(min(xs) - 0.9, max(xs) + 0.9), ylim=(min(ys) - 1.2, max(ys) + 0.9))
     return ax
@@ -221,8 +221,8 @@ def shape_diagram(
         "K": (2.6, 0.0, n_k, d_k, "key", "$K$"),
         "V": (2.6, -2.4, n_k, d_v, "value", "$V$"),
         "scores": (4.9, 1.0, n_q, n_k, "score", r"$QK^{\top}$"),
-        "weights": (7.1, 1.0, n_q, n_k, "weight", r"$\alpha$"),
-        "output": (9.2, -0.7, n_q, d_v, "output", "$O$"),
+        "weights": (7.6, 1.0, n_q, n_k, "weight", r"$\alpha$"),
+        "output": (9.8, -0.7, n_q, d_v, "output", "$O$"),
     }
     arrows = {("requesters", "Q"): "$W_Q$", ("candidates", "K"): "$W_K$"}
     arrows |= {("candidates", "V"): "$W_V$", ("Q", "scores"): "", ("K", "scores"): ""}

@@ -93,7 +93,7 @@ def read_rows(Q, K, V, mask, is_causal, scale, plain, rows: slice, n_cols: int):
         fade = np.exp(old - top)
         weights -= top
         np.exp(weights, out=weights)
-        total = total * fade + weights @ np.ones((shape[1], 1), number)
+        total = total * fade + weights.sum(axis=-1, keepdims=True)
         output = output * fade + weights @ (V_part if plain else V_part * factor)
         if bad_Q.any() or bad_K.any() or bad_V.any():
             output, _ = spoil(output, weights, ~here, keep, bad_Q, bad_K, bad_V)

@@ -2,6 +2,7 @@
 
 import builtins
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -89,3 +90,42 @@ def test_progress_without_tqdm_says_what_to_install(monkeypatch):
     streaming_attention(*tables())
     with pytest.raises(ImportError, match="pip install tqdm"):
         streaming_attention(*tables(), progress=True)
+
+
+def test_the_tail_of_a_peaked_row_is_not_lost():
+    """Many weights of 4e-8 beside one of 1, in float32: together they count."""
+    Q, K, V = np.ones((64, 1), "f"), np.full((1024, 1), -17, "f"), np.ones((1024, 2), "f")
+    K[0], V[0] = 0, -1
+    tail = 1023 * np.exp(-17.0)
+    output = streaming_attention(Q, K, V, scale=1)
+    assert np.abs(output - (tail - 1) / (tail + 1)).max() < 1e-6
+
+
+def test_a_narrow_float_mask_is_counted_in_full():
+    V = np.array([[1.0], [0.0]])
+    for first, second, key in ((-0.3, 6e5, 6e5), (0.1, 1.3, 0.0), (-3e38, 3e38, 0.0)):
+        mask, K = np.array([[first, second]], "f"), np.array([[key], [0.0]])
+        options = dict(scale=1, attn_mask=mask)
+        wanted = attention([[1.0]], K, V, **options | {"attn_mask": mask.astype(float)})
+        assert abs(streaming_attention([[1.0]], K, V, block=1, **options) - wanted).max() < 1e-12
+
+
+def test_warnings_of_a_mask_function_are_those_of_the_caller():
+    def logarithm(rows, cols):
+        return np.log(1.0 * (np.abs(rows[:, None] - cols) < 2))
+
+    ones = np.ones((3, 1))
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        streaming_attention(ones, ones, ones, attn_mask=logarithm)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        streaming_attention(ones, ones, ones, attn_mask=logarithm)
+    with np.errstate(all="ignore"):
+        assert (streaming_attention(ones, ones, ones, attn_mask=partial(logarithm)) == 1).all()
+
+
+def test_a_mask_function_that_returns_a_masked_array_is_refused():
+    def masked(rows, cols):
+        return np.ma.masked_array(np.zeros((2, 2)), mask=[[0, 1], [0, 1]])
+
+    with pytest.raises(TypeError, match="attn_mask is a masked array"):
+        streaming_attention([[1.0]] * 2, [[1.0]] * 2, [[1.0]] * 2, attn_mask=masked)

@@ -27,6 +27,11 @@ def title(notebook) -> str:
     return re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
 
 
+def plain_title(notebook) -> str:
+    """Return the title for the text of a link, where no formula can stand."""
+    return re.sub(r"\$\\sqrt\{(\w+)\}\$", r"√\1", title(notebook))
+
+
 def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
@@ -70,14 +75,14 @@ def claims_page(app) -> str:
         for cell in notebook.cells:
             for tag in cell.metadata.get("tags", []):
                 if tag.startswith("claim-"):
-                    shown.setdefault(tag[6:], (title(notebook), cell))
+                    shown.setdefault(tag[6:], (plain_title(notebook), cell))
     parts = []
     for claim, sentence in ledger.items():
         if claim not in shown:
             parts.append(f"**{claim}** {sentence} Still to come.")
             continue
         chapter, cell = shown[claim]
-        link = f"{{ref}}`{chapter.replace('$', '').replace(chr(92), '')} <claim-{slug(claim)}>`"
+        link = f"{{ref}}`{chapter} <claim-{slug(claim)}>`"
         parts.append(f"**{claim}** {sentence} Shown in {link}.")
         if printed(cell):
             parts.append(

@@ -15,6 +15,7 @@ from matplotlib.image import imread, imsave
 from attnlib.palette import ROLES
 
 WHITE, BLACK = "#ffffff", "#010101"  # of the numbers in a heat map
+WEIGHTS = np.array([[0.2126], [0.7152], [0.0722]])  # of red, green and blue in luminance
 CELLS = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 NOISE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 
@@ -38,13 +39,14 @@ def recolour(svg: str, table: dict[str, str]) -> str:
 def turned(rgb: np.ndarray) -> np.ndarray:
     """Return colours (…, 3) of 0 to 1, each as far from black as it was from white.
 
-    Contrast is (one luminance + 0.05) / (the other + 0.05), as in WCAG 2. A darker colour is the
-    same with less light, a lighter one is mixed with white.
+    Contrast is (one luminance + 0.05) / (the other + 0.05), as in WCAG 2. A lighter colour is mixed
+    with white; a darker one has less light, and more of its hue, lest pale tints become greys.
     """
     light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance = light @ [[0.2126], [0.7152], [0.0722]]
+    luminance = light @ WEIGHTS
     wanted = 1.05 * 0.05 / (luminance + 0.05) - 0.05
-    darker = light * wanted / np.maximum(luminance, 1e-9)
+    deep = light ** (1 + 3 * (luminance - wanted).clip(0))
+    darker = deep * wanted / np.maximum(deep @ WEIGHTS, 1e-9)
     mixed = light + (1 - light) * (wanted - luminance) / np.maximum(1 - luminance, 1e-9)
     light = np.where(wanted < luminance, darker, mixed).clip(0, 1)
     return np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)

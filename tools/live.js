@@ -10,7 +10,8 @@ export function softmax(scores) {
 }
 
 const number = (x, digits = 2) => x.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1").replace("-", "−");
-const bar = (x, role, digits = 2, top = 1) => ({ text: number(x, digits), share: x / top, role });
+/* A bar from 0 to ``top``; ``signed``: from -top to top, with 0 in the middle. */
+const bar = (x, role, digits = 2, top = 1, signed = false) => ({ text: number(x, digits), share: x / top, role, signed });
 const range = (name, label, values, start, show = String) => ({ kind: "range", name, label, values, start, show });
 const select = (name, label, options, start = options[0]) => ({ kind: "select", name, label, options, start });
 const checks = (name, label, options, start) => ({ kind: "checks", name, label, options, start });
@@ -139,9 +140,11 @@ class LiveFigure extends HTMLElement {
       const element = make(tag, { textContent: content.text });
       if (content.role) {
         element.className = "bar";
-        element.style.setProperty("--bar", `var(--${content.role})`);
-        element.style.setProperty("--share", `${Math.min(Math.abs(content.share), 1) * 100}%`);
-        element.classList.toggle("negative", content.share < 0);
+        element.style.setProperty("--bar", `var(--${content.share < 0 ? "state" : content.role})`);
+        const zero = content.signed ? 50 : 0;
+        const end = zero + (100 - zero) * Math.max(-1, Math.min(content.share, 1));
+        element.style.setProperty("--from", `${Math.min(zero, end)}%`);
+        element.style.setProperty("--to", `${Math.max(zero, end)}%`);
       }
       return element;
     };
@@ -170,7 +173,7 @@ class SoftmaxBench extends LiveFigure {
     const weights = softmax(scores);
     const sum = (xs) => xs.reduce((a, b) => a + b, 0);
     const change = (x) => (x < 0 ? "" : "+") + number(x);
-    const rows = scores.map((score, i) => [String(i + 1), bar(score, "score", 1, 6), bar(weights[i], "weight"), change(weights[i] - before[i])]);
+    const rows = scores.map((score, i) => [String(i + 1), bar(score, "score", 1, 6, true), bar(weights[i], "weight"), change(weights[i] - before[i])]);
     rows.push(["sum", number(sum(scores), 1), number(sum(weights)), change(sum(weights) - sum(before))]);
     const best = weights.indexOf(Math.max(...weights));
     return {
@@ -208,15 +211,15 @@ class RoutingExplorer extends LiveFigure {
     const top = Math.max(...scores[i].map(Math.abs));
     const long = Math.max(...lengths);
     const rows = tokens.map((token, j) => [
-      `${j} ${token}`, bar(scores[i][j], "score", 1, top), number(scaled[j]),
+      `${j} ${token}`, bar(scores[i][j], "score", 1, top, true), number(scaled[j]),
       bar(weights[i][j], "weight"), number(lengths[j], 1), bar(weights[i][j] * lengths[j], "output", 2, long),
     ]);
     const order = tokens.map((_, j) => j).sort((a, b) => weights[i][b] - weights[i][a]).slice(0, 3);
-    const most = order.map((j) => `${tokens[j]} (${number(weights[i][j])})`).join(", ");
+    const most = order.map((j) => `“${tokens[j]}” (${number(weights[i][j])})`).join(", ");
     return {
-      head: ["candidate", "score", "scaled", "weight", "length of value", "weight × length"],
+      head: ["candidate", "score", "scaled", "weight", "length", "weight × length"],
       rows,
-      words: `${head}, ${this.data.heads[head]}: ${tokens[i]} reads most from ${most}. The read has length ${number(outputs[i], 1)}.`,
+      words: `${head}, ${this.data.heads[head]}: “${tokens[i]}” reads most from ${most}. The read has length ${number(outputs[i], 1)}.`,
     };
   }
 }
@@ -305,15 +308,15 @@ class MaskBench extends LiveFigure {
     const free = softmax(scaled[i]);
     const weight = (j) => (left.includes(j) ? shares[left.indexOf(j)] : 0);
     const rows = tokens.map((token, j) => [
-      `${j} ${token}`, may[j] === "1" ? number(scaled[i][j]) : "−∞", bar(free[j], "state", 3), left.length ? bar(weight(j), "weight", 3) : "none",
+      `${j} ${token}`, may[j] === "1" ? number(scaled[i][j]) : "−∞", bar(free[j], "state", 3), left.length ? bar(weight(j), "weight", 3) : { text: "none", share: 0, role: "weight" },
     ]);
     const best = left.sort((a, b) => weight(b) - weight(a))[0];
     return {
       head: ["candidate", "scaled score", "without mask", "with mask"],
       rows,
       words: left.length
-        ? `${tokens[i]} may read ${left.length} of ${tokens.length}: most from ${tokens[best]}, ${number(weight(best), 3)}. The weights sum to ${number(shares.reduce((a, b) => a + b), 2)}.`
-        : `${tokens[i]} may read nobody: there is nothing to share out, and somebody has to decide what it gets.`,
+        ? `“${tokens[i]}” may read ${left.length} of ${tokens.length}: most from “${tokens[best]}”, ${number(weight(best), 3)}. The weights sum to ${number(shares.reduce((a, b) => a + b), 2)}.`
+        : `“${tokens[i]}” may read nobody: there is nothing to share out, and somebody has to decide what it gets.`,
     };
   }
 }

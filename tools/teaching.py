@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from claims import title
+from claims import plain_title
 
 from attnlib.exercises.sheets import CHAPTERS
 
@@ -45,10 +45,6 @@ def points(notebook) -> dict[str, int]:
 def link(notebook, text: str) -> str:
     label = notebook.cells[0].source.splitlines()[0].strip("()=")
     return f"{{ref}}`{text} <{label}>`"
-
-
-def plain_title(notebook) -> str:
-    return title(notebook).replace("$", "").replace("\\", "")
 
 
 def chapters_table(app) -> str:

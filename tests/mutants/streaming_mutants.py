@@ -229,7 +229,11 @@ EDITS_OF_MASKS = {
         "True if reach is None else reach",
         "True",
     ),
-    "bias counted from the block's own top": ("masks", "np.maximum(peak, mask.max", "(mask.max"),
+    "bias counted from the block's own top": (
+        "masks",
+        "np.maximum(peak, top",
+        "np.maximum(top, top",
+    ),
 }
 
 
