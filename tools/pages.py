@@ -5,6 +5,7 @@ script (deferred), fonts cut down to the characters in use, and figures in two m
 """
 
 import posixpath
+import re
 import shutil
 import sys
 from copy import copy
@@ -88,6 +89,13 @@ class Page:
             del node["role"]  # outdated, and a list of what is no item
         for node in self.soup.select("summary[aria-label]"):
             del node["aria-label"]  # says less than the words that a reader sees
+        for formula in self.soup.select("math:not([display=block])"):
+            text = formula.next_sibling
+            mark = isinstance(text, str) and re.match(r"[.,;:!?)\]]+", text)
+            if mark:  # no line may break between a formula and its full stop
+                held = formula.wrap(self.soup.new_tag("span", attrs={"class": "together"}))
+                held.append(mark[0])
+                text.replace_with(text[mark.end() :])
 
     def draw_in_two_modes(self, modes: dict, target: Path) -> None:
         """Put the twins of each figure in its place; a browser fetches the one that is shown."""
@@ -97,8 +105,11 @@ class Page:
             if path.suffix != ".svg" or not path.exists():
                 continue
             svg = path.read_text("utf-8")
-            image.attrs |= size(svg)
-            pair = self.soup.new_tag("span")  # the theme hides what stands beside a twin
+            image.attrs |= (extent := size(svg))
+            if extent:  # on a phone a figure moves sideways, and its letters stay legible
+                image["style"] = f"min-width: {round(0.75 * int(extent['width']))}px"
+            # The theme hides what stands beside a twin.
+            pair = self.soup.new_tag("span", attrs={"class": "twins"})
             for mode, drawing in twins(svg, modes).items():
                 twin = copy(image)
                 twin["src"] = image["src"].removesuffix(".svg") + f"-{mode}.svg"
