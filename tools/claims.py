@@ -28,8 +28,8 @@ def title(notebook) -> str:
 
 
 def plain_title(notebook) -> str:
-    """Return the title for the text of a link, where no formula can stand."""
-    return re.sub(r"\$\\sqrt\{(\w+)\}\$", r"√\1", title(notebook))
+    """Return the title for a link, where no formula can stand; without the A1 of an appendix."""
+    return re.sub(r"\$\\sqrt\{(\w+)\}\$", r"√\1", re.sub(r"^A\d\. ", "", title(notebook)))
 
 
 def slug(text: str) -> str:
