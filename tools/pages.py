@@ -89,10 +89,13 @@ class Page:
             del node["role"]  # outdated, and a list of what is no item
         for node in self.soup.select("summary[aria-label]"):
             del node["aria-label"]  # says less than the words that a reader sees
+
+    def hold_together(self) -> None:
+        """Let no line break between a formula and the full stop or comma after it."""
         for formula in self.soup.select("math:not([display=block])"):
             text = formula.next_sibling
             mark = isinstance(text, str) and re.match(r"[.,;:!?)\]]+", text)
-            if mark:  # no line may break between a formula and its full stop
+            if mark:
                 held = formula.wrap(self.soup.new_tag("span", attrs={"class": "together"}))
                 held.append(mark[0])
                 text.replace_with(text[mark.end() :])
@@ -164,6 +167,7 @@ def main(src: Path, dst: Path) -> None:
     modes = colours((src / "_static" / "book.css").read_text("utf-8"))
     for page in pages:
         page.improve()
+        page.hold_together()
         page.draw_in_two_modes(modes, new)
     sheets = dict.fromkeys(sheet for page in pages for sheet in page.take_sheets())
     common = shared([page.scripts() for page in pages])

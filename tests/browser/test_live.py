@@ -59,14 +59,21 @@ def test_figure_stands_beside_its_plain_one(visit, name):
     assert figure.locator("p.words").inner_text().endswith(".")
 
 
+SCORES = [-1.8, 0.7, 4.2, 3.3]
+
+
 def test_softmax_bench_moves(visit):
     page, figure = open_figure(visit, "softmax-bench")
     press(page, figure, "score 4", "ArrowRight", 10)
-    moved = softmax(np.array([-1.8, 0.7, 4.2, 3.3]))
+    moved = softmax(np.array(SCORES))
     rows = cells(figure)
     assert [float(row[2]) for row in rows[:4]] == moved.round(2).tolist()
     assert float(rows[4][2]) == 1 and float(rows[4][1]) == 6.4
     assert "s4=3.3" in page.url
+    ends = "e => ['--from', '--to'].map(name => parseFloat(e.style.getPropertyValue(name)))"
+    drawn = [bar.evaluate(ends) for bar in figure.locator("td.bar").all()[::2]]
+    right = [[50, 50 + score / 0.12] if score > 0 else [50 + score / 0.12, 50] for score in SCORES]
+    assert np.allclose(drawn, right), "scores have one zero, in the middle of their column"
     again = cells(open_figure(visit, "softmax-bench", page.url[page.url.index("#") :])[1])
     assert again == rows, "the address does not open the same state"
 
