@@ -109,7 +109,7 @@ class Page:
                 continue
             svg = path.read_text("utf-8")
             image.attrs |= (extent := size(svg))
-            if extent:  # on a phone a figure moves sideways, and its letters stay legible
+            if int(extent.get("width", 0)) > 560:  # on a phone it moves sideways, and stays legible
                 image["style"] = f"min-width: {round(0.75 * int(extent['width']))}px"
             # The theme hides what stands beside a twin.
             pair = self.soup.new_tag("span", attrs={"class": "twins"})
